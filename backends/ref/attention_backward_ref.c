@@ -16,13 +16,13 @@
 
 static tn_status run_attention_backward(const tn_run *run, tn_error *err)
 {
-    tni_ref_attention_job job = tni_ref_attention_begin(run);
+    tni_ref_attention_job job = tni_ref_attention_job_init(run);
     const bool in_long = job.element[TN_ATTENTION_Q]->dtype == TN_F64;
     job.query_blocks = tni_ref_block_count(job.at->queries);
     job.key_blocks = tni_ref_block_count(job.at->keys);
     job.blocks =
         job.at->batch * (job.at->heads * job.query_blocks + job.at->groups * job.key_blocks);
-    job.bytes = in_long ? room_long(job.at) : room_double(job.at);
+    job.bytes = in_long ? count_bytes_long(job.at) : count_bytes_double(job.at);
     job.compute = in_long ? compute_long : compute_double;
     return tni_ref_attention_compute(&job, err);
 }

@@ -35,28 +35,28 @@ struct ARRAYS {
     double *line[3];
 };
 
-static size_t OF(room)(const tn_attention_op *at)
+static size_t OF(count_bytes)(const tn_attention_op *at)
 {
     const int64_t longest = at->size > at->value_size ? at->size : at->value_size;
-    size_t bytes = tni_ref_room_with(0, TNI_REF_BLOCK_ROWS, at->size, sizeof(double));
-    bytes = tni_ref_room_with(bytes, TNI_REF_BLOCK_ROWS, at->value_size, sizeof(double));
-    bytes = tni_ref_room_with(bytes, TNI_REF_BLOCK_ROWS, at->size, sizeof(REAL));
-    bytes = tni_ref_room_with(bytes, TNI_REF_BLOCK_ROWS, at->value_size, sizeof(REAL));
+    size_t bytes = tni_ref_room_add(0, TNI_REF_BLOCK_ROWS, at->size, sizeof(double));
+    bytes = tni_ref_room_add(bytes, TNI_REF_BLOCK_ROWS, at->value_size, sizeof(double));
+    bytes = tni_ref_room_add(bytes, TNI_REF_BLOCK_ROWS, at->size, sizeof(REAL));
+    bytes = tni_ref_room_add(bytes, TNI_REF_BLOCK_ROWS, at->value_size, sizeof(REAL));
     for (int i = 0; i < 3; i++)
-        bytes = tni_ref_room_with(bytes, 1, longest, sizeof(double));
+        bytes = tni_ref_room_add(bytes, 1, longest, sizeof(double));
     return bytes;
 }
 
-static struct ARRAYS OF(take)(const tn_attention_op *at, char *room)
+static struct ARRAYS OF(init_arrays)(const tn_attention_op *at, char *room)
 {
     const int64_t longest = at->size > at->value_size ? at->size : at->value_size;
     struct ARRAYS a;
-    a.q_or_k = tni_ref_room_take(&room, TNI_REF_BLOCK_ROWS, at->size, sizeof(double));
-    a.dout_or_v = tni_ref_room_take(&room, TNI_REF_BLOCK_ROWS, at->value_size, sizeof(double));
-    a.dq_or_dk = tni_ref_room_take(&room, TNI_REF_BLOCK_ROWS, at->size, sizeof(REAL));
-    a.dv = tni_ref_room_take(&room, TNI_REF_BLOCK_ROWS, at->value_size, sizeof(REAL));
+    a.q_or_k = tni_ref_room_next(&room, TNI_REF_BLOCK_ROWS, at->size, sizeof(double));
+    a.dout_or_v = tni_ref_room_next(&room, TNI_REF_BLOCK_ROWS, at->value_size, sizeof(double));
+    a.dq_or_dk = tni_ref_room_next(&room, TNI_REF_BLOCK_ROWS, at->size, sizeof(REAL));
+    a.dv = tni_ref_room_next(&room, TNI_REF_BLOCK_ROWS, at->value_size, sizeof(REAL));
     for (int i = 0; i < 3; i++)
-        a.line[i] = tni_ref_room_take(&room, 1, longest, sizeof(double));
+        a.line[i] = tni_ref_room_next(&room, 1, longest, sizeof(double));
     for (int64_t n = 0; n < TNI_REF_BLOCK_ROWS * at->size; n++)
         a.dq_or_dk[n] = 0;
     for (int64_t n = 0; n < TNI_REF_BLOCK_ROWS * at->value_size; n++)
@@ -134,7 +134,7 @@ static void OF(add_keys)(const tni_ref_attention_job *job, const tni_ref_head *h
 {
     tni_ref_view view[TNI_REF_BLOCK_ROWS];
     for (int64_t r = 0; r < rows; r++)
-        (void)tni_ref_look(job, head, queries[r].i, first, count, &view[r]);
+        (void)tni_ref_view_read(job, head, queries[r].i, first, count, &view[r]);
     for (int64_t n = 0; n < count; n++) {
         struct KEY key = {-1, a->line[0], a->line[1]};
         for (int64_t r = 0; r < rows; r++) {
@@ -160,7 +160,7 @@ static void OF(compute_queries)(const tni_ref_attention_job *job, int64_t block,
     const tni_ref_head head = tni_ref_head_of(job, number / at->heads, number % at->heads);
     const int64_t first = block % job->query_blocks * TNI_REF_BLOCK_ROWS;
     const int64_t rows = tni_ref_block_rows(at->queries - first);
-    struct ARRAYS a = OF(take)(at, room);
+    struct ARRAYS a = OF(init_arrays)(at, room);
     struct QUERY queries[TNI_REF_BLOCK_ROWS];
     int64_t from, to;
     for (int64_t r = 0; r < rows; r++) {
@@ -168,7 +168,7 @@ static void OF(compute_queries)(const tni_ref_attention_job *job, int64_t block,
             .i = first + r, .q = a.q_or_k + r * at->size, .dout = a.dout_or_v + r * at->value_size};
         OF(read_query)(job, &head, &queries[r], a.line[2]);
     }
-    tni_ref_reach(job, &head, first, rows, &from, &to);
+    tni_ref_keys_find(job, &head, first, rows, &from, &to);
     for (int64_t j = from; j < to; j += TNI_REF_VIEW_KEYS) {
         int64_t count = to - j < TNI_REF_VIEW_KEYS ? to - j : TNI_REF_VIEW_KEYS;
         OF(add_keys)(job, &head, queries, rows, j, count, &a);
@@ -186,7 +186,7 @@ static void OF(add_query)(const tni_ref_attention_job *job, const tni_ref_head *
     const tn_attention_op *at = job->at;
     struct QUERY query = {.i = i, .q = a->line[0], .dout = a->line[1]};
     tni_ref_view view;
-    if (!tni_ref_look(job, head, i, keys[0].j, rows, &view))
+    if (!tni_ref_view_read(job, head, i, keys[0].j, rows, &view))
         return;
     OF(read_query)(job, head, &query, a->line[2]);
     for (int64_t r = 0; r < rows; r++) {
@@ -210,7 +210,7 @@ static void OF(compute_keys)(const tni_ref_attention_job *job, int64_t block, ch
     const int64_t first = block % job->key_blocks * TNI_REF_BLOCK_ROWS;
     const int64_t rows = tni_ref_block_rows(at->keys - first);
     tni_ref_head head = tni_ref_head_of(job, b, h);
-    struct ARRAYS a = OF(take)(at, room);
+    struct ARRAYS a = OF(init_arrays)(at, room);
     head.group = number % at->groups; /* a group may have no heads */
     struct KEY keys[TNI_REF_BLOCK_ROWS];
     for (int64_t r = 0; r < rows; r++) {

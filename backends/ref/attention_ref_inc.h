@@ -21,10 +21,10 @@ struct BLOCK {
 };
 
 /* Reads the queries and finds the keys that they see. */
-static void OF(look)(struct BLOCK *b)
+static void OF(read_queries)(struct BLOCK *b)
 {
     const tni_ref_attention_job *job = b->job;
-    tni_ref_reach(job, &b->head, b->first, b->rows, &b->from, &b->to);
+    tni_ref_keys_find(job, &b->head, b->first, b->rows, &b->from, &b->to);
     for (int64_t r = 0; r < b->rows; r++) {
         const char *row = tni_ref_query_row(job, &b->head, TN_ATTENTION_Q, b->first + r);
         tni_ref_row_read(job, TN_ATTENTION_Q, row, b->query + r * job->at->size);
@@ -32,7 +32,7 @@ static void OF(look)(struct BLOCK *b)
             int64_t count = b->to - j < TNI_REF_VIEW_KEYS ? b->to - j : TNI_REF_VIEW_KEYS;
             int64_t at = r * job->at->keys + j;
             tni_ref_view view;
-            (void)tni_ref_look(job, &b->head, b->first + r, j, count, &view);
+            (void)tni_ref_view_read(job, &b->head, b->first + r, j, count, &view);
             for (int64_t n = 0; n < count; n++) {
                 b->sees[at + n] = view.sees[n];
                 b->score[at + n] = view.added[n];
@@ -135,26 +135,26 @@ static void OF(write_row)(const struct BLOCK *b, int64_t r, REAL divisor, REAL l
                           tni_ref_query_row(b->job, &b->head, TN_ATTENTION_LSE, i));
 }
 
-/* Bytes of the arrays of `take`. */
-static size_t OF(room)(const tn_attention_op *at)
+/* Bytes of the arrays of `init_arrays`. */
+static size_t OF(count_bytes)(const tn_attention_op *at)
 {
     const int64_t rows = tni_ref_block_rows(at->queries);
-    size_t bytes = tni_ref_room_with(0, rows, at->size, sizeof(double));
-    bytes = tni_ref_room_with(bytes, 1, longer_row(at), sizeof(double));
-    bytes = tni_ref_room_with(bytes, rows, at->keys, sizeof(REAL));
-    bytes = tni_ref_room_with(bytes, rows, at->keys, sizeof(bool));
-    return tni_ref_room_with(bytes, rows, at->value_size, sizeof(REAL));
+    size_t bytes = tni_ref_room_add(0, rows, at->size, sizeof(double));
+    bytes = tni_ref_room_add(bytes, 1, longer_row(at), sizeof(double));
+    bytes = tni_ref_room_add(bytes, rows, at->keys, sizeof(REAL));
+    bytes = tni_ref_room_add(bytes, rows, at->keys, sizeof(bool));
+    return tni_ref_room_add(bytes, rows, at->value_size, sizeof(REAL));
 }
 
-static void OF(take)(struct BLOCK *b, char *room)
+static void OF(init_arrays)(struct BLOCK *b, char *room)
 {
     const tn_attention_op *at = b->job->at;
     const int64_t rows = tni_ref_block_rows(at->queries);
-    b->query = tni_ref_room_take(&room, rows, at->size, sizeof(double));
-    b->line = tni_ref_room_take(&room, 1, longer_row(at), sizeof(double));
-    b->score = tni_ref_room_take(&room, rows, at->keys, sizeof(REAL));
-    b->sees = tni_ref_room_take(&room, rows, at->keys, sizeof(bool));
-    b->sum = tni_ref_room_take(&room, rows, at->value_size, sizeof(REAL));
+    b->query = tni_ref_room_next(&room, rows, at->size, sizeof(double));
+    b->line = tni_ref_room_next(&room, 1, longer_row(at), sizeof(double));
+    b->score = tni_ref_room_next(&room, rows, at->keys, sizeof(REAL));
+    b->sees = tni_ref_room_next(&room, rows, at->keys, sizeof(bool));
+    b->sum = tni_ref_room_next(&room, rows, at->value_size, sizeof(REAL));
     for (int64_t n = 0; n < rows * at->value_size; n++)
         b->sum[n] = 0;
 }
@@ -168,8 +168,8 @@ static void OF(compute)(const tni_ref_attention_job *job, int64_t block, char *r
     b.rows = tni_ref_block_rows(b.head.in.queries - b.first);
     if (b.rows <= 0) /* a sequence shorter than others */
         return;
-    OF(take)(&b, room);
-    OF(look)(&b);
+    OF(init_arrays)(&b, room);
+    OF(read_queries)(&b);
     OF(score_keys)(&b);
     for (int64_t r = 0; r < b.rows; r++)
         divisor[r] = OF(weigh)(&b, r, &lse[r]);

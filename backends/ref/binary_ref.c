@@ -79,11 +79,11 @@ static void combine_complex(int32_t kind, double *a, const double *b)
 static void binary_whole(const tni_ref_each *each, char *const *at, int64_t count)
 {
     int64_t a[TNI_REF_PIECE], b[TNI_REF_PIECE];
-    each->in->take(at[TN_EACH_IN], tni_ref_along(each, TN_EACH_IN), count, a);
-    each->in->take(at[TN_EACH_OTHER], tni_ref_along(each, TN_EACH_OTHER), count, b);
+    each->in->read_whole(at[TN_EACH_IN], tni_ref_along(each, TN_EACH_IN), count, a);
+    each->in->read_whole(at[TN_EACH_OTHER], tni_ref_along(each, TN_EACH_OTHER), count, b);
     for (int64_t i = 0; i < count; i++)
         a[i] = combine_whole(each->each->kind, a[i], b[i], each->in->sort == TNI_REF_SIGNED);
-    each->out->put(a, count, at[TN_EACH_OUT], tni_ref_along(each, TN_EACH_OUT));
+    each->out->write_whole(a, count, at[TN_EACH_OUT], tni_ref_along(each, TN_EACH_OUT));
 }
 
 static void binary_piece(void *job, char *const *at, int64_t count)
@@ -109,7 +109,7 @@ static tn_status run_binary(const tn_run *run, tn_error *err)
     return tni_ref_each_run(run, binary_piece);
 }
 
-static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+static tn_status admit_binary(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
     const tni_ref_each each = tni_ref_each_of(query->op);
     const bool ordered = each.each->kind == TN_BINARY_MAX || each.each->kind == TN_BINARY_MIN;
@@ -139,6 +139,6 @@ const tn_kernel_row tni_ref_binary = {
                TN_EACH_USES_IN_PLACE,
     .flops_per_us = 200,
     .bytes_per_us = 1500,
-    .admit = admit,
+    .admit = admit_binary,
     .run = run_binary,
 };

@@ -29,10 +29,10 @@ static void cast_whole(const tni_ref_each *each, const char *from, char *to, int
 {
     const bounds limits = bounds_of(each->out);
     int64_t value[TNI_REF_PIECE];
-    each->in->take(from, tni_ref_along(each, TN_EACH_IN), count, value);
+    each->in->read_whole(from, tni_ref_along(each, TN_EACH_IN), count, value);
     for (int64_t i = 0; i < count && each->out->dtype != TN_BOOL; i++)
         value[i] = clamp(&limits, value[i], each->in->sort == TNI_REF_SIGNED);
-    each->out->put(value, count, to, tni_ref_along(each, TN_EACH_OUT));
+    each->out->write_whole(value, count, to, tni_ref_along(each, TN_EACH_OUT));
 }
 
 /* Rounds to odd: if the number is not exactly a double, the result is the truncated double with its
@@ -54,7 +54,7 @@ static void read_odd(const tni_ref_element *in, const char *from, int64_t step, 
                      double *to)
 {
     int64_t value[TNI_REF_PIECE];
-    in->take(from, step, count, value);
+    in->read_whole(from, step, count, value);
     for (int64_t i = 0; i < count; i++)
         to[i] = to_odd(value[i], in->sort == TNI_REF_SIGNED);
 }

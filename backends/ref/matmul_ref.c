@@ -65,7 +65,7 @@ static void find_place(const job *j, int64_t tile, place *out)
     out->columns = j->matmul->n - across < j->width ? j->matmul->n - across : j->width;
 }
 
-static void lay(const job *j, double *operand, int64_t at, double value)
+static void pack_element(const job *j, double *operand, int64_t at, double value)
 {
     if (j->wide)
         tni_ref_split(value, &operand[at], &operand[at + TNI_REF_DEPTH_WIDE * TILE]);
@@ -79,7 +79,7 @@ static int64_t whole_blocks(int64_t count)
 }
 
 /* `depth` counts elements; rows that pad a block are 0. */
-static void lay_a(const job *j, const place *at, int64_t first, int64_t depth, tni_ref_tile *tile)
+static void pack_a(const job *j, const place *at, int64_t first, int64_t depth, tni_ref_tile *tile)
 {
     const int64_t step = j->column[TN_MATMUL_A];
     double line[TNI_REF_DEPTH] = {0};
@@ -90,11 +90,11 @@ static void lay_a(const job *j, const place *at, int64_t first, int64_t depth, t
         else
             memset(line, 0, sizeof line);
         for (int64_t p = 0; p < depth * j->parts; p++)
-            lay(j, tile->a, p * TILE + i, line[p]);
+            pack_element(j, tile->a, p * TILE + i, line[p]);
     }
 }
 
-static void lay_b(const job *j, const place *at, int64_t first, int64_t depth, tni_ref_tile *tile)
+static void pack_b(const job *j, const place *at, int64_t first, int64_t depth, tni_ref_tile *tile)
 {
     const int64_t step = j->row[TN_MATMUL_B], columns = at->columns * j->parts;
     for (int64_t p = 0; p < depth; p++) {
@@ -103,10 +103,10 @@ static void lay_b(const job *j, const place *at, int64_t first, int64_t depth, t
         int64_t to = p * j->parts * TILE;
         j->element[TN_MATMUL_B]->read(from, j->column[TN_MATMUL_B], at->columns, line);
         for (int64_t c = 0; c < whole_blocks(columns); c++)
-            lay(j, tile->b, to + c, line[c]);
+            pack_element(j, tile->b, to + c, line[c]);
         for (int64_t c = 0; c < whole_blocks(columns) && j->parts == 2; c += 2) {
-            lay(j, tile->b, to + TILE + c, -line[c + 1]);
-            lay(j, tile->b, to + TILE + c + 1, line[c]);
+            pack_element(j, tile->b, to + TILE + c, -line[c + 1]);
+            pack_element(j, tile->b, to + TILE + c + 1, line[c]);
         }
     }
 }
@@ -120,8 +120,8 @@ static void sum_tile(const job *j, const place *at, tni_ref_tile *tile)
         memset(tile->rest, 0, sizeof tile->rest);
     for (int64_t first = 0; first < k; first += most) {
         int64_t depth = k - first < most ? k - first : most;
-        lay_a(j, at, first, depth, tile);
-        lay_b(j, at, first, depth, tile);
+        pack_a(j, at, first, depth, tile);
+        pack_b(j, at, first, depth, tile);
         if (j->wide)
             tni_ref_tile_add_wide(tile, at->rows, columns, depth * j->parts);
         else
@@ -157,7 +157,8 @@ static void apply_scales(const job *j, const place *at, int64_t row, double *sum
     }
 }
 
-static void finish(const job *j, int64_t count, const double *out, const double *bias, double *sum)
+static void finish_row(const job *j, int64_t count, const double *out, const double *bias,
+                       double *sum)
 {
     const bool whole = tni_ref_is_whole(j->element[TN_MATMUL_A]);
     const bool beta = j->matmul->beta != 0, has_bias = j->element[TN_MATMUL_BIAS]->dtype != 0;
@@ -169,8 +170,8 @@ static void finish(const job *j, int64_t count, const double *out, const double 
     }
 }
 
-static void finish_wide(const job *j, int64_t count, const double *out, const double *bias,
-                        const double *rest, double *sum)
+static void finish_row_wide(const job *j, int64_t count, const double *out, const double *bias,
+                            const double *rest, double *sum)
 {
     const bool beta = j->matmul->beta != 0, has_bias = j->element[TN_MATMUL_BIAS]->dtype != 0;
     for (int64_t i = 0; i < count; i++) {
@@ -200,7 +201,7 @@ static void write_row(const job *j, const double *value, int64_t count, char *to
     }
     for (int64_t i = 0; i < count; i++)
         whole[i] = tni_ref_to_signed(value[i], INT64_MIN, INT64_MAX);
-    out->put(whole, count, to, j->column[TN_MATMUL_OUT]);
+    out->write_whole(whole, count, to, j->column[TN_MATMUL_OUT]);
 }
 
 static void finish_tile(const job *j, const place *at, tni_ref_tile *tile)
@@ -213,9 +214,9 @@ static void finish_tile(const job *j, const place *at, tni_ref_tile *tile)
         read_row(j, at, TN_MATMUL_BIAS, i, j->element[TN_MATMUL_BIAS]->dtype != 0, bias);
         apply_scales(j, at, i, sum);
         if (j->wide)
-            finish_wide(j, count, out, bias, tile->rest + i * TILE, sum);
+            finish_row_wide(j, count, out, bias, tile->rest + i * TILE, sum);
         else
-            finish(j, count, out, bias, sum);
+            finish_row(j, count, out, bias, sum);
         write_row(j, sum, at->columns, at->at[TN_MATMUL_OUT] + i * j->row[TN_MATMUL_OUT]);
     }
 }
@@ -232,7 +233,7 @@ static void compute_tiles(void *user, int64_t first, int64_t end)
     }
 }
 
-static void describe(const tn_run *run, job *out)
+static void init_job(const tn_run *run, job *out)
 {
     const tn_op *op = run->op;
     const tn_matmul_op *matmul = &op->as.matmul;
@@ -258,7 +259,7 @@ static tn_status run_matmul(const tn_run *run, tn_error *err)
 {
     job j;
     (void)err;
-    describe(run, &j);
+    init_job(run, &j);
     int64_t products = TILE * TILE * (j.matmul->k < 1024 ? j.matmul->k + 1 : 1024);
     tni_ref_share(run, j.matmul->matrices * j.tiles_down * j.tiles_across, products / 4,
                   compute_tiles, &j);
@@ -304,7 +305,7 @@ static tn_status admit_dtypes(const tn_op *op, tn_refusal *why)
     return TN_OK;
 }
 
-static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+static tn_status admit_matmul(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
     const tn_op *op = query->op;
     const int32_t function = tni_ref_activation(op->as.matmul.activation);
@@ -338,6 +339,6 @@ const tn_kernel_row tni_ref_matmul = {
     .flops_per_us = 2000,
     .bytes_per_us = 100,
     .overhead_us = 0.5,
-    .admit = admit,
+    .admit = admit_matmul,
     .run = run_matmul,
 };

@@ -18,7 +18,7 @@ typedef struct state {
     int64_t exponent;     /* binary exponent of the product, applied at the end */
 } state;
 
-static void take_in_whole(state *s, int64_t value)
+static void accumulate_whole(state *s, int64_t value)
 {
     const bool is_signed = s->job->each.in->sort == TNI_REF_SIGNED;
     const bool less = is_signed ? value < s->whole : (uint64_t)value < (uint64_t)s->whole;
@@ -42,7 +42,7 @@ static void add_whole(state *s, int64_t value)
 }
 
 /* NaN is kept: nothing compares greater or less. */
-static void take_in_extreme(state *s, double value)
+static void update_extreme(state *s, double value)
 {
     const bool max = s->job->each.each->kind == TN_REDUCE_MAX;
     if (!s->begun || tni_ref_is_nan(value) || (max ? value > s->extreme : value < s->extreme))
@@ -84,7 +84,7 @@ static void multiply(state *s, const double *value, int32_t parts)
 }
 
 /* Adds one part of `count` numbers. */
-static void add(state *s, const double *value, int32_t part, int32_t parts, int64_t count)
+static void add_part(state *s, const double *value, int32_t part, int32_t parts, int64_t count)
 {
     tni_ref_wide sum = s->part[part];
     for (int64_t i = 0; i < count; i++)
@@ -92,40 +92,40 @@ static void add(state *s, const double *value, int32_t part, int32_t parts, int6
     s->part[part] = sum;
 }
 
-static void take_in(state *s, const double *value, int32_t parts, int64_t count)
+static void accumulate(state *s, const double *value, int32_t parts, int64_t count)
 {
     const int32_t kind = s->job->each.each->kind;
     if (kind == TN_REDUCE_SUM || kind == TN_REDUCE_MEAN) {
         for (int32_t part = 0; part < parts; part++)
-            add(s, value, part, parts, count);
+            add_part(s, value, part, parts, count);
         return;
     }
     for (int64_t i = 0; i < count; i++) {
         if (kind == TN_REDUCE_PROD)
             multiply(s, value + i * parts, parts);
         else
-            take_in_extreme(s, value[i]);
+            update_extreme(s, value[i]);
     }
 }
 
-static void take_in_piece(void *user, char *const *at, int64_t count)
+static void accumulate_piece(void *user, char *const *at, int64_t count)
 {
     state *s = user;
     const tni_ref_each *each = &s->job->each;
     const int64_t step = s->job->within.along[TN_EACH_IN];
     if (tni_ref_is_whole(each->in)) {
         int64_t value[TNI_REF_PIECE];
-        each->in->take(at[TN_EACH_IN], step, count, value);
+        each->in->read_whole(at[TN_EACH_IN], step, count, value);
         for (int64_t i = 0; i < count; i++)
-            (tni_ref_is_whole(each->out) ? take_in_whole : add_whole)(s, value[i]);
+            (tni_ref_is_whole(each->out) ? accumulate_whole : add_whole)(s, value[i]);
     } else {
         double value[2 * TNI_REF_PIECE];
         each->in->read(at[TN_EACH_IN], step, count, value);
-        take_in(s, value, each->in->parts, count);
+        accumulate(s, value, each->in->parts, count);
     }
 }
 
-static void give(const state *s, char *to)
+static void write_output(const state *s, char *to)
 {
     const tni_ref_each *each = &s->job->each;
     const int32_t kind = each->each->kind;
@@ -133,7 +133,7 @@ static void give(const state *s, char *to)
     const int scale = (int)(s->exponent > most ? most : s->exponent < -most ? -most : s->exponent);
     double value[2];
     if (tni_ref_is_whole(each->in) && tni_ref_is_whole(each->out)) {
-        each->out->put(&s->whole, 1, to, 0);
+        each->out->write_whole(&s->whole, 1, to, 0);
         return;
     }
     for (int32_t p = 0; p < 2; p++) {
@@ -154,8 +154,8 @@ static void reduce_one(void *user, char *const *at, int64_t count)
     state s = {.job = j, .whole = first, .part = {{(double)first, 0}, {0, 0}}};
     (void)count;
     if (j->each.each->size > 0)
-        tni_ref_walk_in_order(&j->within, at, take_in_piece, &s);
-    give(&s, at[TN_EACH_OUT]);
+        tni_ref_walk_in_order(&j->within, at, accumulate_piece, &s);
+    write_output(&s, at[TN_EACH_OUT]);
 }
 
 /* Describes the reduced dimensions as a separate op. */
@@ -183,7 +183,7 @@ static tn_status run_reduce(const tn_run *run, tn_error *err)
     return TN_OK;
 }
 
-static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+static tn_status admit_reduce(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
     const tni_ref_each each = tni_ref_each_of(query->op);
     const int32_t kind = each.each->kind;
@@ -216,6 +216,6 @@ const tn_kernel_row tni_ref_reduce = {
     .honours = TN_EACH_USES_STRIDES | TN_EACH_USES_BROADCAST | TN_EACH_USES_OUT_DTYPE,
     .flops_per_us = 200,
     .bytes_per_us = 1000,
-    .admit = admit,
+    .admit = admit_reduce,
     .run = run_reduce,
 };

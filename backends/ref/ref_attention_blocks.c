@@ -4,7 +4,7 @@
 /* Minimum products of a task, and the alignment of arrays. */
 enum { GRAIN = 16384, ALIGNMENT = 64 };
 
-tni_ref_attention_job tni_ref_attention_begin(const tn_run *run)
+tni_ref_attention_job tni_ref_attention_job_init(const tn_run *run)
 {
     tni_ref_attention_job job = {.run = run, .op = run->op, .at = &run->op->as.attention};
     for (int32_t o = 0; o < TN_OP_OPERANDS_MAX; o++)
@@ -71,8 +71,8 @@ void tni_ref_row_write(const tni_ref_attention_job *job, int32_t operand, const 
     job->element[operand]->write(values, count, row, step);
 }
 
-void tni_ref_reach(const tni_ref_attention_job *job, const tni_ref_head *head, int64_t first,
-                   int64_t rows, int64_t *out_from, int64_t *out_to)
+void tni_ref_keys_find(const tni_ref_attention_job *job, const tni_ref_head *head, int64_t first,
+                       int64_t rows, int64_t *out_from, int64_t *out_to)
 {
     *out_from = head->in.keys;
     *out_to = 0;
@@ -86,8 +86,8 @@ void tni_ref_reach(const tni_ref_attention_job *job, const tni_ref_head *head, i
     }
 }
 
-bool tni_ref_look(const tni_ref_attention_job *job, const tni_ref_head *head, int64_t i,
-                  int64_t first, int64_t count, tni_ref_view *out)
+bool tni_ref_view_read(const tni_ref_attention_job *job, const tni_ref_head *head, int64_t i,
+                       int64_t first, int64_t count, tni_ref_view *out)
 {
     const tni_ref_element *mask = job->element[TN_ATTENTION_MASK];
     const int64_t *stride = job->op->operand[TN_ATTENTION_MASK].stride;
@@ -108,7 +108,7 @@ bool tni_ref_look(const tni_ref_attention_job *job, const tni_ref_head *head, in
     return any;
 }
 
-size_t tni_ref_room_with(size_t bytes, int64_t rows, int64_t columns, size_t size)
+size_t tni_ref_room_add(size_t bytes, int64_t rows, int64_t columns, size_t size)
 {
     size_t all = (size_t)rows * size; /* no overflow: a block has few rows */
     if (bytes > SIZE_MAX / 2 || (all > 0 && (uint64_t)columns > SIZE_MAX / 4 / all))
@@ -117,11 +117,11 @@ size_t tni_ref_room_with(size_t bytes, int64_t rows, int64_t columns, size_t siz
     return bytes + (all + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-void *tni_ref_room_take(char **room, int64_t rows, int64_t columns, size_t size)
+void *tni_ref_room_next(char **room, int64_t rows, int64_t columns, size_t size)
 {
-    void *taken = *room;
-    *room += tni_ref_room_with(0, rows, columns, size);
-    return taken;
+    void *next = *room;
+    *room += tni_ref_room_add(0, rows, columns, size);
+    return next;
 }
 
 /* The number of threads, or fewer if there is not enough work. */

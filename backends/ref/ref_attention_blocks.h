@@ -52,7 +52,7 @@ static inline int64_t tni_ref_block_count(int64_t all)
 }
 
 /* Initializes a job, except for the blocks. */
-tni_ref_attention_job tni_ref_attention_begin(const tn_run *run);
+tni_ref_attention_job tni_ref_attention_job_init(const tn_run *run);
 
 tni_ref_head tni_ref_head_of(const tni_ref_attention_job *job, int64_t b, int64_t h);
 
@@ -67,18 +67,18 @@ void tni_ref_row_write(const tni_ref_attention_job *job, int32_t operand, const 
                        char *row);
 
 /* Finds the keys that any of `rows` queries, from `first` on, sees by position. */
-void tni_ref_reach(const tni_ref_attention_job *job, const tni_ref_head *head, int64_t first,
-                   int64_t rows, int64_t *out_from, int64_t *out_to);
+void tni_ref_keys_find(const tni_ref_attention_job *job, const tni_ref_head *head, int64_t first,
+                       int64_t rows, int64_t *out_from, int64_t *out_to);
 
 /* Examines up to TNI_REF_VIEW_KEYS keys, from `first` on, for query i. Returns false if it sees
  * none of them. Masks are read only at visible positions. */
-bool tni_ref_look(const tni_ref_attention_job *job, const tni_ref_head *head, int64_t i,
-                  int64_t first, int64_t count, tni_ref_view *out);
+bool tni_ref_view_read(const tni_ref_attention_job *job, const tni_ref_head *head, int64_t i,
+                       int64_t first, int64_t count, tni_ref_view *out);
 
 /* The memory of a task consists of consecutive arrays. The first function returns the number of
  * bytes with one more array, SIZE_MAX on overflow; the second one returns the next array. */
-size_t tni_ref_room_with(size_t bytes, int64_t rows, int64_t columns, size_t size);
-void *tni_ref_room_take(char **room, int64_t rows, int64_t columns, size_t size);
+size_t tni_ref_room_add(size_t bytes, int64_t rows, int64_t columns, size_t size);
+void *tni_ref_room_next(char **room, int64_t rows, int64_t columns, size_t size);
 
 /* Computes all blocks, on threads that have their own memory. Before anything is written, sequences
  * and pages are checked and the memory is allocated. */

@@ -21,30 +21,30 @@
             memcpy(to + i * step, &element, sizeof element);                            \
         }                                                                               \
     }
-#define TAKE(NAME, type, value)                                                         \
-    static void take_##NAME(const char *from, int64_t step, int64_t count, int64_t *to) \
-    {                                                                                   \
-        for (int64_t i = 0; i < count; i++) {                                           \
-            type v;                                                                     \
-            memcpy(&v, from + i * step, sizeof v);                                      \
-            to[i] = (int64_t)(value);                                                   \
-        }                                                                               \
+#define READ_WHOLE(NAME, type, value)                                                         \
+    static void read_whole_##NAME(const char *from, int64_t step, int64_t count, int64_t *to) \
+    {                                                                                         \
+        for (int64_t i = 0; i < count; i++) {                                                 \
+            type v;                                                                           \
+            memcpy(&v, from + i * step, sizeof v);                                            \
+            to[i] = (int64_t)(value);                                                         \
+        }                                                                                     \
     }
-#define PUT(NAME, type, value)                                                         \
-    static void put_##NAME(const int64_t *from, int64_t count, char *to, int64_t step) \
-    {                                                                                  \
-        for (int64_t i = 0; i < count; i++) {                                          \
-            const int64_t v = from[i];                                                 \
-            const type element = (type)(value);                                        \
-            memcpy(to + i * step, &element, sizeof element);                           \
-        }                                                                              \
+#define WRITE_WHOLE(NAME, type, value)                                                         \
+    static void write_whole_##NAME(const int64_t *from, int64_t count, char *to, int64_t step) \
+    {                                                                                          \
+        for (int64_t i = 0; i < count; i++) {                                                  \
+            const int64_t v = from[i];                                                         \
+            const type element = (type)(value);                                                \
+            memcpy(to + i * step, &element, sizeof element);                                   \
+        }                                                                                      \
     }
 
 #define WHOLE(NAME, type, rounded) \
     READ(NAME, type, (double)v)    \
     WRITE(NAME, type, rounded)     \
-    TAKE(NAME, type, v)            \
-    PUT(NAME, type, (uint64_t)v)
+    READ_WHOLE(NAME, type, v)      \
+    WRITE_WHOLE(NAME, type, (uint64_t)v)
 WHOLE(TN_I8, int8_t, tni_ref_to_signed(v, INT8_MIN, INT8_MAX))
 WHOLE(TN_I16, int16_t, tni_ref_to_signed(v, INT16_MIN, INT16_MAX))
 WHOLE(TN_I32, int32_t, tni_ref_to_signed(v, INT32_MIN, INT32_MAX))
@@ -56,8 +56,8 @@ WHOLE(TN_U64, uint64_t, tni_ref_to_unsigned(v, UINT64_MAX))
 
 READ(TN_BOOL, uint8_t, v != 0)
 WRITE(TN_BOOL, uint8_t, v != 0)
-TAKE(TN_BOOL, uint8_t, v != 0)
-PUT(TN_BOOL, uint8_t, v != 0)
+READ_WHOLE(TN_BOOL, uint8_t, v != 0)
+WRITE_WHOLE(TN_BOOL, uint8_t, v != 0)
 
 #define SMALL(NAME, type, format)                     \
     READ(NAME, type, tni_ref_small_value(&format, v)) \
@@ -94,13 +94,14 @@ WRITE(TN_F64, double, v)
 COMPLEX(TN_C64, float)
 COMPLEX(TN_C128, double)
 
-#define ROW(NAME, sort, parts, bytes, take, put)                       \
-    {                                                                  \
-        NAME, sort, parts, bytes, read_##NAME, write_##NAME, take, put \
+#define ROW(NAME, sort, parts, bytes, read_whole, write_whole)                       \
+    {                                                                                \
+        NAME, sort, parts, bytes, read_##NAME, write_##NAME, read_whole, write_whole \
     }
-#define WHOLE_ROW(NAME, sort, bytes) ROW(NAME, sort, 1, bytes, take_##NAME, put_##NAME)
-#define FLOAT_ROW(NAME, bytes)       ROW(NAME, TNI_REF_FLOAT, 1, bytes, NULL, NULL)
-#define COMPLEX_ROW(NAME, bytes)     ROW(NAME, TNI_REF_COMPLEX, 2, bytes, NULL, NULL)
+#define WHOLE_ROW(NAME, sort, bytes) \
+    ROW(NAME, sort, 1, bytes, read_whole_##NAME, write_whole_##NAME)
+#define FLOAT_ROW(NAME, bytes)   ROW(NAME, TNI_REF_FLOAT, 1, bytes, NULL, NULL)
+#define COMPLEX_ROW(NAME, bytes) ROW(NAME, TNI_REF_COMPLEX, 2, bytes, NULL, NULL)
 
 /* The last entry means no dtype. */
 static const tni_ref_element elements[] = {

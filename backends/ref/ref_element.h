@@ -18,9 +18,9 @@ typedef struct tni_ref_element {
     /* Rounds once, as the op `cast` does. */
     void (*write)(const double *from, int64_t count, char *to, int64_t step);
     /* Integers; u64 keeps its 64 bits. NULL for floats. */
-    void (*take)(const char *from, int64_t step, int64_t count, int64_t *to);
+    void (*read_whole)(const char *from, int64_t step, int64_t count, int64_t *to);
     /* Keeps the low bits (wraps). For bool: whether the number is nonzero. */
-    void (*put)(const int64_t *from, int64_t count, char *to, int64_t step);
+    void (*write_whole)(const int64_t *from, int64_t count, char *to, int64_t step);
 } tni_ref_element;
 
 /* For a dtype that is not in TN_DTYPE_LIST, such as an absent operand's, returns the entry that is

@@ -66,7 +66,7 @@ static void add_dimension(const tn_op *op, int32_t dimension, tni_ref_walk *walk
 }
 
 /* Makes the innermost dimension the row. */
-static void take_innermost(tni_ref_walk *walk)
+static void split_off_row(tni_ref_walk *walk)
 {
     walk->size = walk->shape[0];
     walk->rows /= walk->size > 0 ? walk->size : 1;
@@ -85,7 +85,7 @@ void tni_ref_walk_each(const tn_op *op, tni_ref_walk *out)
     for (int32_t d = op->operand[TN_EACH_OUT].rank - 1; d >= 0; d--)
         add_dimension(op, d, out);
     if (out->rank > 0)
-        take_innermost(out);
+        split_off_row(out);
     out->pieces = (out->size - 1) / TNI_REF_PIECE + 1;
     out->work = out->size < TNI_REF_PIECE ? out->size : TNI_REF_PIECE;
 }
@@ -107,7 +107,7 @@ typedef struct cursor {
     int64_t offset[TN_OP_OPERANDS_MAX];
 } cursor;
 
-static void seek(const tni_ref_walk *walk, int64_t turn, cursor *out)
+static void seek_cursor(const tni_ref_walk *walk, int64_t turn, cursor *out)
 {
     int64_t row = turn / walk->pieces;
     *out = (cursor){.piece = turn % walk->pieces};
@@ -119,7 +119,7 @@ static void seek(const tni_ref_walk *walk, int64_t turn, cursor *out)
     }
 }
 
-static void next(const tni_ref_walk *walk, cursor *at)
+static void advance_cursor(const tni_ref_walk *walk, cursor *at)
 {
     if (++at->piece < walk->pieces)
         return;
@@ -146,8 +146,8 @@ static void walk_turns(void *user, int64_t first, int64_t end)
     const walking *w = user;
     const tni_ref_walk *walk = w->walk;
     cursor at;
-    seek(walk, first, &at);
-    for (int64_t turn = first; turn < end; turn++, next(walk, &at)) {
+    seek_cursor(walk, first, &at);
+    for (int64_t turn = first; turn < end; turn++, advance_cursor(walk, &at)) {
         char *data[TN_OP_OPERANDS_MAX];
         int64_t begin = at.piece * TNI_REF_PIECE, left = walk->size - begin;
         for (int32_t o = 0; o < walk->count; o++)

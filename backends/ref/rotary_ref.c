@@ -18,26 +18,27 @@ typedef struct pairs {
     int64_t distance;
 } pairs;
 
-static void turn(const tni_ref_each *each, char *const *at, pairs lie, int64_t first, int64_t count)
+static void rotate_pairs(const tni_ref_each *each, char *const *at, pairs places, int64_t first,
+                         int64_t count)
 {
     const bool precise = each->in->dtype == TN_F64;
     const int64_t in = tni_ref_along(each, TN_EACH_IN), out = tni_ref_along(each, TN_EACH_OUT);
     const int64_t cos = tni_ref_along(each, TN_ROTARY_COS);
     const int64_t sin = tni_ref_along(each, TN_ROTARY_SIN);
-    const char *from = at[TN_EACH_IN] + first * lie.step * in;
-    char *to = at[TN_EACH_OUT] + first * lie.step * out;
+    const char *from = at[TN_EACH_IN] + first * places.step * in;
+    char *to = at[TN_EACH_OUT] + first * places.step * out;
     double x[TNI_REF_PIECE], y[TNI_REF_PIECE], c[TNI_REF_PIECE], s[TNI_REF_PIECE];
-    each->in->read(from, lie.step * in, count, x);
-    each->in->read(from + lie.distance * in, lie.step * in, count, y);
+    each->in->read(from, places.step * in, count, x);
+    each->in->read(from + places.distance * in, places.step * in, count, y);
     each->other->read(at[TN_ROTARY_COS] + first * cos, cos, count, c);
     each->fourth->read(at[TN_ROTARY_SIN] + first * sin, sin, count, s);
     for (int64_t i = 0; i < count; i++) {
-        double turned = dot(precise, x[i], c[i], -y[i], s[i]);
+        double rotated = dot(precise, x[i], c[i], -y[i], s[i]);
         y[i] = dot(precise, x[i], s[i], y[i], c[i]);
-        x[i] = turned;
+        x[i] = rotated;
     }
-    each->out->write(x, count, to, lie.step * out);
-    each->out->write(y, count, to + lie.distance * out, lie.step * out);
+    each->out->write(x, count, to, places.step * out);
+    each->out->write(y, count, to + places.distance * out, places.step * out);
 }
 
 static void copy_rest(const tni_ref_each *each, char *const *at, int64_t first, int64_t end)
@@ -57,10 +58,11 @@ static void rotary_row(void *job, char *const *at, int64_t count)
     const tn_layout *layout = &each->op->operand[TN_EACH_OUT];
     const int64_t size = each->each->size, half = size / 2;
     const bool halves = each->each->kind == TN_ROTARY_HALVES;
-    const pairs lie = {halves ? 1 : 2, halves ? half : 1};
+    const pairs places = {halves ? 1 : 2, halves ? half : 1};
     (void)count;
     for (int64_t first = 0; first < half; first += TNI_REF_PIECE)
-        turn(each, at, lie, first, half - first < TNI_REF_PIECE ? half - first : TNI_REF_PIECE);
+        rotate_pairs(each, at, places, first,
+                     half - first < TNI_REF_PIECE ? half - first : TNI_REF_PIECE);
     copy_rest(each, at, size, layout->shape[layout->rank - 1]);
 }
 

@@ -8,7 +8,7 @@ static void compute_whole(const tni_ref_each *each, const char *from, char *to, 
 {
     const int32_t kind = each->each->kind;
     int64_t value[TNI_REF_PIECE];
-    each->in->take(from, tni_ref_along(each, TN_EACH_IN), count, value);
+    each->in->read_whole(from, tni_ref_along(each, TN_EACH_IN), count, value);
     for (int64_t i = 0; i < count; i++) {
         bool negative = each->in->sort == TNI_REF_SIGNED && value[i] < 0;
         if (kind == TN_UNARY_RELU)
@@ -16,7 +16,7 @@ static void compute_whole(const tni_ref_each *each, const char *from, char *to, 
         else if (kind == TN_UNARY_NEG || negative)
             value[i] = (int64_t)(0 - (uint64_t)value[i]);
     }
-    each->out->put(value, count, to, tni_ref_along(each, TN_EACH_OUT));
+    each->out->write_whole(value, count, to, tni_ref_along(each, TN_EACH_OUT));
 }
 
 /* abs gives one number for two; neg negates both parts. */
@@ -71,7 +71,7 @@ static bool has_function(const tni_ref_element *in, int32_t kind)
     return kind == TN_UNARY_RELU && tni_ref_is_whole(in);
 }
 
-static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+static tn_status admit_unary(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
     const tni_ref_each each = tni_ref_each_of(query->op);
     const int32_t kind = each.each->kind;
@@ -102,6 +102,6 @@ const tn_kernel_row tni_ref_unary = {
                TN_EACH_USES_IN_PLACE,
     .flops_per_us = 50,
     .bytes_per_us = 500,
-    .admit = admit,
+    .admit = admit_unary,
     .run = run_unary,
 };
