@@ -5,7 +5,7 @@
  * call returns, while the device's queue is never full. */
 #include "cuda_open.h"
 
-#include "../backends/cuda/cublas/lt.h"
+#include "../backends/cuda/lib/cublas/lt.h"
 #include "os/clock.h"
 
 #include <stdio.h>

@@ -1,13 +1,13 @@
 /* The module's tables. */
 #include "compile/nvrtc.h"
-#include "cublas/blas.h"
-#include "cublas/gemm.h"
-#include "cublas/lt.h"
-#include "cublas/matmul.h"
-#include "cudnn/attention.h"
-#include "cudnn/dnn.h"
 #include "kernels/layout.h"
-#include "kernels/matmul.h"
+#include "lib/cublas/blas.h"
+#include "lib/cublas/cublas_matmul.h"
+#include "lib/cublas/gemm.h"
+#include "lib/cublas/lt.h"
+#include "lib/cudnn/cudnn_attention.h"
+#include "lib/cudnn/dnn.h"
+#include "matmul/matmul_cuda.h"
 #include "platform/cuda.h"
 
 static const tn_platform_row platform = {

@@ -1,39 +1,32 @@
 # The module cuda: NVIDIA's GPUs. It links nothing of NVIDIA's, so it builds anywhere.
-set(cuda_sources)
-foreach(part context copy describe discover driver event graph libraries memory nvml proc properties stream
-             verdict visible)
-  list(APPEND cuda_sources cuda/platform/${part}.c)
-endforeach()
-foreach(part code find nvrtc ready texts)
-  list(APPEND cuda_sources cuda/compile/${part}.c)
-endforeach()
-foreach(part attention attention_admit attention_back each finish layout matmul random reduce rows)
-  list(APPEND cuda_sources cuda/kernels/${part}.c)
-endforeach()
-foreach(part admit after blas common gemm grouped library matmul rows shape)
-  list(APPEND cuda_sources cuda/cublas/${part}.c)
-endforeach()
-foreach(part attention bias dropout empty engine graph library packed rows sdpa sdpa_back shape)
-  list(APPEND cuda_sources cuda/cudnn/${part}.c)
-endforeach()
-tenon_module(cuda SOURCES cuda/module.c ${cuda_sources})
+# cuda/NAME/ is the operator NAME, cuda/kernels/ what operators share, cuda/lib/ the vendor's libraries.
+file(GLOB cuda_operators CONFIGURE_DEPENDS cuda/*/*.c)
+list(FILTER cuda_operators EXCLUDE REGEX "/cuda/(compile|kernels|platform|ready)/")
+file(GLOB cuda_shared CONFIGURE_DEPENDS cuda/compile/*.c cuda/kernels/*.c cuda/lib/*/*.c cuda/platform/*.c)
+tenon_module(cuda SOURCES cuda/module.c ${cuda_operators} ${cuda_shared})
 target_compile_definitions(tenon-cuda PRIVATE $<$<BOOL:${UNIX}>:_GNU_SOURCE>)
 
 # tenon_cuda_texts(TARGET): the kernels' texts become part of it. Random numbers are made by the text that
 # defines them for every platform.
-set(cuda_kernels "${CMAKE_CURRENT_LIST_DIR}/kernels" CACHE INTERNAL "")
+set(cuda_folder "${CMAKE_CURRENT_LIST_DIR}" CACHE INTERNAL "")
 function(tenon_cuda_texts target)
-  foreach(file args.h common.cuh functions.cuh rows.cuh each.cu permute.cu softmax.cu norm.cu rotary.cu
-               reduce.cu random.cu matmul.cu matmul_finish.cu dropout.cu attention.cu attention_tile.cuh attention_back.cu
-               attention_empty.cu attention_few.cu attention_join.cu)
-    string(REGEX REPLACE "\\..*" "" name "${file}")
-    tenon_embed(${target} cuda_text_${name} "${cuda_kernels}/${file}")
+  file(GLOB texts CONFIGURE_DEPENDS "${cuda_folder}/*/*.cu" "${cuda_folder}/*/*.cuh")
+  list(APPEND texts "${cuda_folder}/kernels/args.h" "${PROJECT_SOURCE_DIR}/include/tenon/module/philox.h"
+    "${PROJECT_SOURCE_DIR}/src/device/random/numbers.h")
+  foreach(file IN LISTS texts)
+    get_filename_component(name "${file}" NAME)
+    string(REPLACE "." "_" symbol "${name}")
+    tenon_embed(${target} cuda_text_${symbol} "${file}")
   endforeach()
-  tenon_embed(${target} cuda_text_attention_rows "${cuda_kernels}/attention.cuh")
-  tenon_embed(${target} cuda_text_philox "${PROJECT_SOURCE_DIR}/include/tenon/module/philox.h")
-  tenon_embed(${target} cuda_text_numbers "${PROJECT_SOURCE_DIR}/src/device/random/numbers.h")
 endfunction()
 tenon_cuda_texts(tenon-cuda)
+
+# What plans the operators' kernels, without a driver.
+set(cuda_planning ${cuda_operators})
+foreach(part compile/texts kernels/elementwise kernels/layout kernels/rowwise)
+  list(APPEND cuda_planning "${CMAKE_CURRENT_LIST_DIR}/${part}.c")
+endforeach()
+set(cuda_planning ${cuda_planning} CACHE INTERNAL "")
 
 # Kernels that are compiled ahead, for the architectures that TENON_CUDA_READY lists, where NVIDIA's compiler is;
 # the others are compiled for the very device when they are first needed.
@@ -44,11 +37,9 @@ if(NOT TENON_CUDA_READY OR NOT TENON_NVRTC_LIBRARY OR CMAKE_CROSSCOMPILING OR NO
   target_sources(tenon-cuda PRIVATE cuda/ready/none.c)
   return()
 endif()
-set(ready_sources cuda/ready/make.c cuda/ready/none.c)
-foreach(part compile/find compile/nvrtc compile/ready compile/texts kernels/attention kernels/attention_admit
-             kernels/attention_back kernels/each kernels/finish kernels/layout kernels/matmul kernels/reduce
-             kernels/rows)
-  list(APPEND ready_sources cuda/${part}.c)
+set(ready_sources cuda/ready/make.c cuda/ready/none.c ${cuda_planning})
+foreach(part find nvrtc ready)
+  list(APPEND ready_sources cuda/compile/${part}.c)
 endforeach()
 add_executable(cuda-ready ${ready_sources})
 target_include_directories(cuda-ready PRIVATE "${PROJECT_SOURCE_DIR}/include")

@@ -1,8 +1,8 @@
 /* The module's own declarations of cuBLAS and cuBLASLt against NVIDIA's headers, where they are installed. */
 #include "test.h"
 
-#include "../../backends/cuda/cublas/blas.h"
-#include "../../backends/cuda/cublas/lt.h"
+#include "../../backends/cuda/lib/cublas/blas.h"
+#include "../../backends/cuda/lib/cublas/lt.h"
 #include "cublas_headers.h"
 
 #if !defined(HAS_CUBLAS_HEADER)

@@ -2,8 +2,8 @@
 #include <cublasLt.h>
 #include <cublas_v2.h>
 
-#include "../../backends/cuda/cublas/blas_list.h"
-#include "../../backends/cuda/cublas/lt_list.h"
+#include "../../backends/cuda/lib/cublas/blas_list.h"
+#include "../../backends/cuda/lib/cublas/lt_list.h"
 #include "cublas_headers.h"
 
 #include <stddef.h>

@@ -3,11 +3,11 @@
  * library is not installed. A plan takes about a second, so that a normal run makes a sample of them. */
 #include "test.h"
 
-#include "../../backends/cuda/cudnn/attention.h"
-#include "../../backends/cuda/cudnn/bias.h"
-#include "../../backends/cuda/cudnn/engine.h"
-#include "../../backends/cuda/cudnn/packed.h"
-#include "../../backends/cuda/cudnn/sdpa.h"
+#include "../../backends/cuda/lib/cudnn/cudnn_attention.h"
+#include "../../backends/cuda/lib/cudnn/cudnn_bias.h"
+#include "../../backends/cuda/lib/cudnn/cudnn_engine.h"
+#include "../../backends/cuda/lib/cudnn/cudnn_packed.h"
+#include "../../backends/cuda/lib/cudnn/sdpa.h"
 #include "base/alloc.h"
 #include "op/op.h"
 #include "os/bind.h"

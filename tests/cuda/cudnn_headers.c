@@ -1,7 +1,7 @@
 /* The module's own declarations of cuDNN against NVIDIA's header, where that is installed. */
 #include "test.h"
 
-#include "../../backends/cuda/cudnn/dnn.h"
+#include "../../backends/cuda/lib/cudnn/dnn.h"
 #include "cudnn_headers.h"
 
 #if !defined(HAS_CUDNN_HEADER)

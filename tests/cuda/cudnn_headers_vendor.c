@@ -1,7 +1,7 @@
 /* NVIDIA's side of cudnn_headers.c. Our list is read with NVIDIA's types under our names. */
 #include <cudnn_graph.h>
 
-#include "../../backends/cuda/cudnn/dnn_list.h"
+#include "../../backends/cuda/lib/cudnn/dnn_list.h"
 #include "cudnn_headers.h"
 
 #include <stddef.h>

@@ -2,9 +2,9 @@
  * those that it sees by the op; and what is said of a library of which a part is missing. */
 #include "test.h"
 
-#include "../../backends/cuda/cudnn/attention.h"
-#include "../../backends/cuda/cudnn/dnn.h"
-#include "../../backends/cuda/cudnn/shape.h"
+#include "../../backends/cuda/lib/cudnn/cudnn_attention.h"
+#include "../../backends/cuda/lib/cudnn/cudnn_shape.h"
+#include "../../backends/cuda/lib/cudnn/dnn.h"
 #include "base/alloc.h"
 #include "op/op.h"
 #include "tenon/module/attention.h"

@@ -3,11 +3,11 @@
  * That the numbers are right is for a GPU to show. A normal run compiles a sample of the cases. */
 #include "scratch.h"
 
+#include "../../backends/cuda/attention/attention_cuda.h"
 #include "../../backends/cuda/compile/ready.h"
-#include "../../backends/cuda/kernels/attention.h"
-#include "../../backends/cuda/kernels/finish.h"
 #include "../../backends/cuda/kernels/layout.h"
-#include "../../backends/cuda/kernels/matmul.h"
+#include "../../backends/cuda/matmul/matmul_cuda.h"
+#include "../../backends/cuda/matmul/matmul_finish.h"
 #include "module_host.h"
 #include "op/op.h"
 

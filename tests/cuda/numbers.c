@@ -6,9 +6,9 @@
 #include "scratch.h"
 #include "tenon/tenon.h"
 
-#include "../../backends/cuda/kernels/attention.h"
+#include "../../backends/cuda/attention/attention_cuda.h"
 #include "../../backends/cuda/kernels/layout.h"
-#include "../../backends/cuda/kernels/matmul.h"
+#include "../../backends/cuda/matmul/matmul_cuda.h"
 #include "tenon/module/attention.h"
 
 #include <dlfcn.h>

@@ -2,8 +2,8 @@
  * by one thread and by two at once. */
 #include "test.h"
 
-#include "../../backends/cuda/cublas/blas.h"
-#include "../../backends/cuda/cublas/lt.h"
+#include "../../backends/cuda/lib/cublas/blas.h"
+#include "../../backends/cuda/lib/cublas/lt.h"
 #include "stub_blas.h"
 #include "tenon/tenon.h"
 

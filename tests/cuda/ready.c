@@ -91,7 +91,7 @@ static void a_case_is_found_by_all_that_it_is(void **state)
 
 static void what_is_ready_serves_without_a_compiler(void **state)
 {
-    const cuda_source source = {.name = "each.cu", .text = "", .options = ""};
+    const cuda_source source = {.name = "elementwise.cu", .text = "", .options = ""};
     void *opened = NULL, *code = NULL;
     int64_t number = 0;
     size_t size = 0;
@@ -104,7 +104,7 @@ static void what_is_ready_serves_without_a_compiler(void **state)
     assert_int_equal(number, 130000);
     assert_int_equal(cuda_nvrtc_compile(opened, &source, "sm_90a", &code, &size, &err),
                      TN_UNAVAILABLE);
-    assert_contains(err.message, "each.cu was not compiled ahead");
+    assert_contains(err.message, "elementwise.cu was not compiled ahead");
     assert_contains(err.message, "install");
     give(NULL, opened);
 }

@@ -1,7 +1,7 @@
 /* A stub of cuBLAS, beside the stub of the driver: a handle keeps what it is told, and one thread's turn with it
  * is from setting the stream to the product. It computes nothing; its environment is in stub_blas.h. With STUB_EARLY
  * it lacks what came with 12.5. */
-#include "../../backends/cuda/cublas/blas.h"
+#include "../../backends/cuda/lib/cublas/blas.h"
 #include "stub.h"
 #include "stub_blas.h"
 

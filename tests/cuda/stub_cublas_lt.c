@@ -1,6 +1,6 @@
 /* A stub of cuBLASLt, beside the stub of the driver: it keeps descriptors, finds fault where its environment
  * says so (stub_blas.h), and computes nothing. */
-#include "../../backends/cuda/cublas/lt.h"
+#include "../../backends/cuda/lib/cublas/lt.h"
 #include "stub.h"
 #include "stub_blas.h"
 

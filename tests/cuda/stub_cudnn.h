@@ -2,7 +2,7 @@
 #ifndef TESTS_CUDA_STUB_CUDNN_H
 #define TESTS_CUDA_STUB_CUDNN_H
 
-#include "../../backends/cuda/cudnn/dnn.h"
+#include "../../backends/cuda/lib/cudnn/dnn.h"
 
 /* What one attribute was set to; of descriptors, pointers that count. */
 typedef struct stub_attribute {

@@ -92,12 +92,8 @@ foreach(name c++ g++ clang++)
     endif()
   endif()
 endforeach()
-set(cuda_rows)
-foreach(part cublas/after kernels/attention kernels/attention_admit kernels/attention_back kernels/each kernels/finish
-             kernels/layout kernels/matmul kernels/reduce kernels/rows compile/texts)
-  list(APPEND cuda_rows "${PROJECT_SOURCE_DIR}/backends/cuda/${part}.c")
-endforeach()
-tenon_test(cuda/numbers LABELS release-only SOURCES cuda/finished_row.c ${cuda_rows} DEFINITIONS
+tenon_test(cuda/numbers LABELS release-only SOURCES cuda/finished_row.c
+  "${PROJECT_SOURCE_DIR}/backends/cuda/lib/cublas/cublas_after.c" ${cuda_planning} DEFINITIONS
   HOST_CUDA="${CMAKE_CURRENT_SOURCE_DIR}/cuda/host_cuda.h" HOST_INCLUDE="${PROJECT_SOURCE_DIR}/include"
   HOST_CXX="${TENON_CXX_FLOAT16}")
 tenon_cuda_texts(test_cuda_numbers)

@@ -1,30 +1,30 @@
 #include "texts.h"
 
 /* Embedded by CMake. */
-#define TEXT_LIST(X)                         \
-    X(args, "args.h")                        \
-    X(common, "common.cuh")                  \
-    X(functions, "functions.cuh")            \
-    X(rows, "rows.cuh")                      \
-    X(each, "each.cu")                       \
-    X(permute, "permute.cu")                 \
-    X(softmax, "softmax.cu")                 \
-    X(norm, "norm.cu")                       \
-    X(rotary, "rotary.cu")                   \
-    X(reduce, "reduce.cu")                   \
-    X(philox, "philox.h")                    \
-    X(numbers, "numbers.h")                  \
-    X(random, "random.cu")                   \
-    X(attention_rows, "attention.cuh")       \
-    X(attention_tile, "attention_tile.cuh")  \
-    X(attention, "attention.cu")             \
-    X(attention_back, "attention_back.cu")   \
-    X(attention_empty, "attention_empty.cu") \
-    X(attention_few, "attention_few.cu")     \
-    X(attention_join, "attention_join.cu")   \
-    X(matmul, "matmul.cu")                   \
-    X(matmul_finish, "matmul_finish.cu")     \
-    X(dropout, "dropout.cu")
+#define TEXT_LIST(X)                                  \
+    X(args_h, "args.h")                               \
+    X(common_cuh, "common.cuh")                       \
+    X(functions_cuh, "functions.cuh")                 \
+    X(rowwise_cuh, "rowwise.cuh")                     \
+    X(elementwise_cu, "elementwise.cu")               \
+    X(permute_cu, "permute.cu")                       \
+    X(softmax_cu, "softmax.cu")                       \
+    X(norm_cu, "norm.cu")                             \
+    X(rotary_cu, "rotary.cu")                         \
+    X(reduce_cu, "reduce.cu")                         \
+    X(philox_h, "philox.h")                           \
+    X(numbers_h, "numbers.h")                         \
+    X(random_cu, "random.cu")                         \
+    X(attention_cuh, "attention.cuh")                 \
+    X(attention_tile_cuh, "attention_tile.cuh")       \
+    X(attention_cu, "attention.cu")                   \
+    X(attention_backward_cu, "attention_backward.cu") \
+    X(attention_empty_cu, "attention_empty.cu")       \
+    X(attention_few_cu, "attention_few.cu")           \
+    X(attention_join_cu, "attention_join.cu")         \
+    X(matmul_cu, "matmul.cu")                         \
+    X(matmul_finish_cu, "matmul_finish.cu")           \
+    X(dropout_cu, "dropout.cu")
 
 enum {
     NO_TEXT = 0,
@@ -55,23 +55,28 @@ static const text texts[TEXT_COUNT] = {
 
 enum { PARTS_MOST = 7 };
 static const int units[CUDA_UNIT_COUNT][PARTS_MOST] = {
-    [CUDA_UNIT_EACH] = {TEXT_args, TEXT_common, TEXT_functions, TEXT_each},
-    [CUDA_UNIT_PERMUTE] = {TEXT_args, TEXT_common, TEXT_permute},
-    [CUDA_UNIT_SOFTMAX] = {TEXT_args, TEXT_common, TEXT_functions, TEXT_rows, TEXT_softmax},
-    [CUDA_UNIT_NORM] = {TEXT_args, TEXT_common, TEXT_functions, TEXT_rows, TEXT_norm},
-    [CUDA_UNIT_ROTARY] = {TEXT_args, TEXT_common, TEXT_rows, TEXT_rotary},
-    [CUDA_UNIT_REDUCE] = {TEXT_args, TEXT_common, TEXT_functions, TEXT_reduce},
-    [CUDA_UNIT_RANDOM] = {TEXT_args, TEXT_common, TEXT_philox, TEXT_numbers, TEXT_random},
-    [CUDA_UNIT_MATMUL] = {TEXT_args, TEXT_common, TEXT_functions, TEXT_matmul},
-    [CUDA_UNIT_MATMUL_FINISH] = {TEXT_args, TEXT_common, TEXT_functions, TEXT_matmul_finish},
-#define ATTENTION_ TEXT_args, TEXT_common, TEXT_functions, TEXT_philox, TEXT_attention_rows
-    [CUDA_UNIT_ATTENTION] = {ATTENTION_, TEXT_attention_tile, TEXT_attention},
-    [CUDA_UNIT_ATTENTION_BACK] = {ATTENTION_, TEXT_attention_tile, TEXT_attention_back},
-    [CUDA_UNIT_ATTENTION_EMPTY] = {ATTENTION_, TEXT_attention_empty},
-    [CUDA_UNIT_ATTENTION_FEW] = {ATTENTION_, TEXT_attention_few},
-    [CUDA_UNIT_ATTENTION_JOIN] = {ATTENTION_, TEXT_attention_join},
+    [CUDA_UNIT_EACH] = {TEXT_args_h, TEXT_common_cuh, TEXT_functions_cuh, TEXT_elementwise_cu},
+    [CUDA_UNIT_PERMUTE] = {TEXT_args_h, TEXT_common_cuh, TEXT_permute_cu},
+    [CUDA_UNIT_SOFTMAX] = {TEXT_args_h, TEXT_common_cuh, TEXT_functions_cuh, TEXT_rowwise_cuh,
+                           TEXT_softmax_cu},
+    [CUDA_UNIT_NORM] = {TEXT_args_h, TEXT_common_cuh, TEXT_functions_cuh, TEXT_rowwise_cuh,
+                        TEXT_norm_cu},
+    [CUDA_UNIT_ROTARY] = {TEXT_args_h, TEXT_common_cuh, TEXT_rowwise_cuh, TEXT_rotary_cu},
+    [CUDA_UNIT_REDUCE] = {TEXT_args_h, TEXT_common_cuh, TEXT_functions_cuh, TEXT_reduce_cu},
+    [CUDA_UNIT_RANDOM] = {TEXT_args_h, TEXT_common_cuh, TEXT_philox_h, TEXT_numbers_h,
+                          TEXT_random_cu},
+    [CUDA_UNIT_MATMUL] = {TEXT_args_h, TEXT_common_cuh, TEXT_functions_cuh, TEXT_matmul_cu},
+    [CUDA_UNIT_MATMUL_FINISH] = {TEXT_args_h, TEXT_common_cuh, TEXT_functions_cuh,
+                                 TEXT_matmul_finish_cu},
+#define ATTENTION_ \
+    TEXT_args_h, TEXT_common_cuh, TEXT_functions_cuh, TEXT_philox_h, TEXT_attention_cuh
+    [CUDA_UNIT_ATTENTION] = {ATTENTION_, TEXT_attention_tile_cuh, TEXT_attention_cu},
+    [CUDA_UNIT_ATTENTION_BACK] = {ATTENTION_, TEXT_attention_tile_cuh, TEXT_attention_backward_cu},
+    [CUDA_UNIT_ATTENTION_EMPTY] = {ATTENTION_, TEXT_attention_empty_cu},
+    [CUDA_UNIT_ATTENTION_FEW] = {ATTENTION_, TEXT_attention_few_cu},
+    [CUDA_UNIT_ATTENTION_JOIN] = {ATTENTION_, TEXT_attention_join_cu},
 #undef ATTENTION_
-    [CUDA_UNIT_DROPOUT] = {TEXT_args, TEXT_common, TEXT_philox, TEXT_dropout},
+    [CUDA_UNIT_DROPOUT] = {TEXT_args_h, TEXT_common_cuh, TEXT_philox_h, TEXT_dropout_cu},
 };
 
 static int last_part(int32_t unit)

@@ -23,7 +23,7 @@ enum {
     CUDA_UNIT_COUNT
 };
 
-/* The unit's name: "each.cu". */
+/* The unit's name: "elementwise.cu". */
 const char *cuda_unit_name(int32_t unit);
 
 /* Returns the unit's whole text, terminated by '\0'; #line directives keep each part's name and line

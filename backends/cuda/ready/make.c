@@ -5,11 +5,11 @@
  * writes the kernels of a list of common problems for an architecture to a file that becomes part of the
  * module (compile/ready.h). The kernel rows themselves determine the variants: each row plans a problem on a
  * fictitious device, and the kernels that it requests are compiled. */
+#include "../attention/attention_cuda.h"
 #include "../compile/ready.h"
-#include "../kernels/attention.h"
-#include "../kernels/finish.h"
 #include "../kernels/layout.h"
-#include "../kernels/matmul.h"
+#include "../matmul/matmul_cuda.h"
+#include "../matmul/matmul_finish.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,0 +1,134 @@
+/* What the attention kernels support, and what they cost. */
+#include "attention_cuda.h"
+
+#include "tenon/module/attention.h"
+
+#include <float.h>
+#include <math.h>
+
+/* Positions and block numbers have 32 bits. */
+enum { PLACES_MOST = 1 << 30 };
+
+tn_status cuda_attention_admit_sizes(const tn_op *op, int64_t most, tn_refusal *why)
+{
+    const tn_attention_op *at = &op->as.attention;
+    const int64_t greater = at->size > at->value_size ? at->size : at->value_size;
+    return greater <= most
+               ? TN_OK
+               : cuda_refuse(why, TN_REFUSE_SHAPE, "head size", most, greater,
+                             "a head's sums are kept in registers: split values, and add up scores "
+                             "of parts of keys by hand");
+}
+
+tn_status cuda_attention_admit_counts(const tn_op *op, tn_refusal *why)
+{
+    const tn_attention_op *at = &op->as.attention;
+    const bool paged =
+        op->kind == TN_OP_ATTENTION && op->operand[TN_ATTENTION_PAGES].dtype != TN_DTYPE_NONE;
+    const cuda_count counts[] = {{"batch", at->batch},
+                                 {"heads", at->heads},
+                                 {"queries", at->queries},
+                                 {"keys", at->keys},
+                                 {"pages", paged ? op->operand[TN_ATTENTION_K].shape[0] : 0}};
+    tn_status status =
+        cuda_admit_counts(counts, sizeof counts / sizeof counts[0], PLACES_MOST, "split it", why);
+    if (status)
+        return status;
+    const double rows = (double)at->heads * (double)at->queries;
+    const double all = rows * (double)at->batch, all_most = (double)PLACES_MOST * 64;
+    if (rows > PLACES_MOST)
+        return cuda_refuse(why, TN_REFUSE_SHAPE, "rows", PLACES_MOST, (int64_t)rows,
+                           "split queries or heads");
+    return all <= all_most ? TN_OK
+                           : cuda_refuse(why, TN_REFUSE_SHAPE, "rows of all", (int64_t)all_most,
+                                         (int64_t)all, "split the batch");
+}
+
+tn_status cuda_attention_admit_numbers(const tn_op *op, tn_refusal *why)
+{
+    const tn_attention_op *at = &op->as.attention;
+    const bool capped = at->softcap != 0;
+    if (op->operand[TN_ATTENTION_Q].dtype == TN_F64)
+        return TN_OK;
+    if (fabs(at->scale) > FLT_MAX)
+        return cuda_refuse(why, TN_REFUSE_FEATURE, "exponent of scale", FLT_MAX_EXP - 1,
+                           ilogb(at->scale), "scores are of f32: a scale is below 2^128");
+    return !capped || (at->softcap >= FLT_MIN && at->softcap <= FLT_MAX)
+               ? TN_OK
+               : cuda_refuse(why, TN_REFUSE_FEATURE, "exponent of softcap", FLT_MAX_EXP - 1,
+                             ilogb(at->softcap),
+                             "scores are of f32: a softcap is 0, or from 2^-126 to below 2^128");
+}
+
+static tn_status admit_blocks(const tn_kernel_row *row, const tn_op *op, tn_refusal *why)
+{
+    tn_status status = cuda_attention_admit_counts(op, why);
+    if (status)
+        return status;
+    cuda_attention_shape shape;
+    cuda_attention_shape_of(row, op, &shape);
+    const double blocks = (double)shape.lots *
+                          (double)(shape.parts > 1 ? shape.rows : shape.blocks) *
+                          (double)shape.parts;
+    return blocks <= PLACES_MOST ? TN_OK
+                                 : cuda_refuse(why, TN_REFUSE_SHAPE, "blocks", PLACES_MOST,
+                                               (int64_t)blocks, "split queries or the batch");
+}
+
+tn_status cuda_attention_admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+{
+    enum { SIZE = 512, SIZE_F64 = 256 };
+    const bool wide = query->op->operand[TN_ATTENTION_Q].dtype == TN_F64;
+    tn_status status = cuda_attention_admit_sizes(query->op, wide ? SIZE_F64 : SIZE, why);
+    if (!status)
+        status = cuda_attention_admit_numbers(query->op, why);
+    if (!status)
+        status = admit_blocks(row, query->op, why);
+    return status ? status : cuda_admit_alignment(query, why);
+}
+
+/* Returns the mean number of keys that a query sees by position, estimated from a few queries. */
+static double keys_seen(const tn_attention_op *at)
+{
+    enum { LOOKS = 16 };
+    double seen = 0;
+    int64_t first;
+    if (at->left < 0 && at->right < 0)
+        return (double)at->keys;
+    for (int64_t i = 0; i < LOOKS; i++)
+        seen += (double)tn_attention_seen(at, at->queries * (2 * i + 1) / (2 * LOOKS), at->queries,
+                                          at->keys, &first);
+    return seen / LOOKS;
+}
+
+/* Operations per multiprocessor of an H200, and bytes for the whole device, close to what `tenon bench`
+ * measured there. */
+static const double many_flops_per_us = 1.6e5, few_flops_per_us = 1e5, bytes_per_us = 3e6;
+
+/* Blocks are distributed evenly over multiprocessors, in whole blocks; few rows are limited by memory bandwidth,
+ * which all blocks share. */
+static double time_of(const tn_kernel_row *row, const tn_query *query)
+{
+    enum { PROCESSORS = 132, JOIN_US = 2 };
+    const tn_attention_op *at = &query->op->as.attention;
+    const int64_t found = query->device ? query->device->multi_processor_count : 0;
+    const double processors = (double)(found > 0 ? found : PROCESSORS);
+    const double elements = (double)(at->size + at->value_size), keys = keys_seen(at);
+    const double bytes = (double)cuda_bytes_of(query->op->operand[TN_ATTENTION_Q].dtype);
+    cuda_attention_shape shape;
+    cuda_attention_shape_of(row, query->op, &shape);
+    const double turns = ceil((double)(shape.lots * shape.blocks * shape.parts) / processors);
+    const double flops = 2 * elements * keys / (double)shape.parts * (double)shape.each;
+    const double compute = turns * flops / (shape.few ? few_flops_per_us : many_flops_per_us);
+    const double move = (double)shape.lots * keys * elements * bytes / bytes_per_us;
+    return row->overhead_us + (shape.parts > 1 ? JOIN_US : 0) + (compute > move ? compute : move);
+}
+
+/* A row that promises more is never predicted to be faster. */
+double cuda_attention_cost(const tn_kernel_row *row, const tn_query *query)
+{
+    if (admit_blocks(row, query->op, NULL))
+        return 0;
+    const double own = time_of(row, query), other = time_of(&cuda_attention_row, query);
+    return row == &cuda_attention_row || own > other ? own : other * 1.01;
+}

@@ -1,0 +1,303 @@
+/* Attention by kernels of our own, which accept any strides and lengths. Each run decides which kernel is used and
+ * into how many parts the keys are split; one plan contains all kernels. */
+#include "attention_cuda.h"
+
+#include <math.h>
+
+/* As in the kernels' sources: rows per block of attention_many, also for f64, and of attention_few. */
+enum { MANY = 64, MANY_F64 = 32, FEW = 4 };
+
+/* attention_few is faster up to ROWS_FEW rows per group, or up to BLOCKS_FEW blocks of attention_many in total, and
+ * BLOCKS_MOST of its blocks keep a device busy. Chosen for the 132 multiprocessors of an H200; not measured against
+ * each other. */
+enum { ROWS_FEW = 24, BLOCKS_FEW = 44, BLOCKS_MOST = 528 };
+
+/* Minimum number of keys per part. */
+enum { PART_LEAST = 128 };
+
+static bool is_invariant(const tn_kernel_row *row)
+{
+    return row->numerics & TN_NUM_BATCH_INVARIANT;
+}
+
+int64_t cuda_attention_tile(const tn_op *op)
+{
+    return op->operand[TN_ATTENTION_Q].dtype == TN_F64 ? MANY_F64 : MANY;
+}
+
+static int64_t blocks_of(int64_t rows, int64_t each)
+{
+    return (rows + each - 1) / each;
+}
+
+/* Returns the keys per part, which must not depend on other sequences. Packed sequences are not split, because
+ * `queries` is the length of the longest one. */
+static int64_t fixed_part(const tn_op *op)
+{
+    enum { PART = 2048, QUERIES = 16 };
+    const tn_attention_op *at = &op->as.attention;
+    return at->queries <= QUERIES && !(op->uses & TN_ATTENTION_USES_PACKED) ? PART : at->keys;
+}
+
+void cuda_attention_shape_of(const tn_kernel_row *row, const tn_op *op, cuda_attention_shape *out)
+{
+    const tn_attention_op *at = &op->as.attention;
+    const int64_t many = cuda_attention_tile(op);
+    const int64_t ratio = at->groups > 0 ? at->heads / at->groups : 0;
+    *out = (cuda_attention_shape){
+        .lots = at->batch * at->groups, .rows = at->queries * ratio, .parts = 1, .each = many};
+    out->blocks = blocks_of(out->rows, many);
+    out->part = at->keys;
+    out->few = is_invariant(row) || out->rows <= ROWS_FEW || out->lots * out->blocks <= BLOCKS_FEW;
+    if (!out->few)
+        return;
+    out->each = FEW;
+    out->blocks = blocks_of(out->rows, FEW);
+    const int64_t least = blocks_of(at->keys, PART_LEAST), all = out->lots * out->blocks;
+    const int64_t most = all > 0 && all < BLOCKS_MOST ? BLOCKS_MOST / all : 1;
+    out->part = is_invariant(row) ? fixed_part(op) : blocks_of(least, most) * PART_LEAST;
+    out->parts = at->keys > out->part ? blocks_of(at->keys, out->part) : 1;
+}
+
+/* For all parts: sums of values, maximum score, sum of weights. */
+static uint64_t workspace(const tn_kernel_row *row, const tn_query *query)
+{
+    const tn_attention_op *at = &query->op->as.attention;
+    const uint64_t bytes =
+        query->op->operand[TN_ATTENTION_Q].dtype == TN_F64 ? sizeof(double) : sizeof(float);
+    cuda_attention_shape shape;
+    cuda_attention_shape_of(row, query->op, &shape);
+    const uint64_t parts = (uint64_t)(shape.lots * shape.rows * shape.parts);
+    return shape.parts > 1 ? parts * (uint64_t)(at->value_size + 2) * bytes : 0;
+}
+
+/* The kernels of one variant. */
+typedef struct plan {
+    cuda_kernel *few, *many, *join;
+} plan;
+
+/* Returns the maximum head size that the kernels are compiled for. */
+static int size_of(const tn_attention_op *at)
+{
+    enum { LEAST = 64 };
+    const int64_t greater = at->size > at->value_size ? at->size : at->value_size;
+    int size = LEAST;
+    while (size < greater)
+        size *= 2;
+    return size;
+}
+
+static const char options_form[] =
+    "-DIN=%s\n-DOUT=%s\n-DSIZE=%d\n-DDROPOUT=%d\n-DCOMPUTED=1\n-default-device\n";
+
+void cuda_attention_options(const tn_op *op, char *out)
+{
+    const bool drops = op->uses & TN_ATTENTION_USES_DROPOUT;
+    snprintf(out, CUDA_ATTENTION_OPTIONS, options_form,
+             cuda_type_of(op->operand[TN_ATTENTION_Q].dtype),
+             cuda_type_of(op->operand[TN_ATTENTION_OUT].dtype), size_of(&op->as.attention), drops);
+}
+
+/* Options of a unit that serves all head sizes, with or without dropout. */
+static void options_of_any(const tn_op *op, char *out)
+{
+    snprintf(out, CUDA_ATTENTION_OPTIONS, options_form,
+             cuda_type_of(op->operand[TN_ATTENTION_Q].dtype),
+             cuda_type_of(op->operand[TN_ATTENTION_OUT].dtype), 0, 0);
+}
+
+void cuda_attention_empty_case(const tn_op *op, char *options, cuda_case *out)
+{
+    options_of_any(op, options);
+    *out = (cuda_case){CUDA_UNIT_ATTENTION_EMPTY, "attention_empty", options};
+}
+
+static tn_status get_kernels(const tn_run *run, plan *to, tn_error *err)
+{
+    const tn_op *op = run->op;
+    char options[CUDA_ATTENTION_OPTIONS], joined[CUDA_ATTENTION_OPTIONS];
+    cuda_attention_options(op, options);
+    options_of_any(op, joined);
+    tn_status status =
+        cuda_plan_kernel(run, CUDA_UNIT_ATTENTION_FEW, "attention_few", options, &to->few, err);
+    if (!status)
+        status = cuda_plan_kernel(run, CUDA_UNIT_ATTENTION_JOIN, "attention_join", joined,
+                                  &to->join, err);
+    if (!status && !is_invariant(run->row))
+        status =
+            cuda_plan_kernel(run, CUDA_UNIT_ATTENTION, "attention_many", options, &to->many, err);
+    return status;
+}
+
+static tn_status plan_attention(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
+{
+    plan *made = run->host->alloc(run->host->self, sizeof *made, _Alignof(plan));
+    if (!made)
+        return tn_fail(err, TN_OUT_OF_MEMORY, 0, run->row->name, "no memory for a plan");
+    memset(made, 0, sizeof *made);
+    tn_status status = get_kernels(run, made, err);
+    if (status) {
+        cuda_plan_release(run, made);
+        return status;
+    }
+    *out = made;
+    *out_bytes = sizeof *made;
+    return TN_OK;
+}
+
+int cuda_attention_is_whole(const tn_layout *layout)
+{
+    enum { AT_ONCE = 16 };
+    const int64_t each = AT_ONCE / cuda_bytes_of(layout->dtype);
+    bool whole = layout->alignment >= AT_ONCE && (layout->stride[3] == 1 || layout->shape[3] == 1);
+    for (int32_t d = 0; d < 3; d++)
+        whole = whole && (layout->shape[d] == 1 || layout->stride[d] % each == 0);
+    return whole;
+}
+
+void cuda_attention_put_strides(const tn_layout *layout, long long to[4])
+{
+    for (int32_t d = 0; d < layout->rank && d < 4; d++)
+        to[d] = layout->shape[d] == 1 ? 0 : layout->stride[d];
+}
+
+static cuda_table table_of(const tn_run *run, int32_t operand)
+{
+    const tn_layout *layout = &run->op->operand[operand];
+    return (cuda_table){layout->dtype ? tn_operand(run, operand) : NULL, layout->stride[0]};
+}
+
+/* Returns the numbers that the kernels use for the dtypes of a mask and of sinks. */
+static int kind_of(const tn_layout *layout)
+{
+    enum { NONE, OF_BOOL, OF_F32, OF_OPERANDS };
+    switch (layout->dtype) {
+    case TN_DTYPE_NONE: return NONE;
+    case TN_BOOL: return OF_BOOL;
+    case TN_F32: return OF_F32;
+    default: return OF_OPERANDS;
+    }
+}
+
+static void put_operands(const tn_run *run, cuda_attention_args *to)
+{
+    const tn_layout *of = run->op->operand;
+    to->q = tn_operand(run, TN_ATTENTION_Q);
+    to->k = tn_operand(run, TN_ATTENTION_K);
+    to->v = tn_operand(run, TN_ATTENTION_V);
+    to->out = tn_operand(run, TN_ATTENTION_OUT);
+    to->lse = of[TN_ATTENTION_LSE].dtype ? tn_operand(run, TN_ATTENTION_LSE) : NULL;
+    to->mask = tn_operand(run, TN_ATTENTION_MASK);
+    cuda_attention_put_strides(&of[TN_ATTENTION_Q], to->q_stride);
+    cuda_attention_put_strides(&of[TN_ATTENTION_K], to->k_stride);
+    cuda_attention_put_strides(&of[TN_ATTENTION_V], to->v_stride);
+    cuda_attention_put_strides(&of[TN_ATTENTION_OUT], to->out_stride);
+    cuda_attention_put_strides(&of[TN_ATTENTION_LSE], to->lse_stride);
+    cuda_attention_put_strides(&of[TN_ATTENTION_MASK], to->mask_stride);
+    to->mask_kind = kind_of(&of[TN_ATTENTION_MASK]);
+    to->whole_q = cuda_attention_is_whole(&of[TN_ATTENTION_Q]);
+    to->whole_k = cuda_attention_is_whole(&of[TN_ATTENTION_K]);
+    to->whole_v = cuda_attention_is_whole(&of[TN_ATTENTION_V]);
+    to->whole_out = cuda_attention_is_whole(&of[TN_ATTENTION_OUT]);
+}
+
+void cuda_attention_put_tables(const tn_run *run, cuda_attention_args *to)
+{
+    const tn_layout *of = run->op->operand;
+    to->sinks = tn_operand(run, TN_ATTENTION_SINKS);
+    to->sinks_stride = of[TN_ATTENTION_SINKS].stride[0];
+    to->sinks_kind = kind_of(&of[TN_ATTENTION_SINKS]);
+    to->starts_q = table_of(run, TN_ATTENTION_STARTS_Q);
+    to->starts_k = table_of(run, TN_ATTENTION_STARTS_K);
+    to->lengths = table_of(run, TN_ATTENTION_LENGTHS);
+    to->pages = table_of(run, TN_ATTENTION_PAGES);
+    to->pages_along = of[TN_ATTENTION_PAGES].stride[1];
+    to->all_queries = of[TN_ATTENTION_Q].shape[2];
+    to->all_keys = of[TN_ATTENTION_K].shape[2];
+    to->pool = (int)of[TN_ATTENTION_K].shape[0];
+}
+
+static void put_numbers(const tn_op *op, cuda_attention_args *to)
+{
+    const tn_attention_op *at = &op->as.attention;
+    to->left = at->left;
+    to->right = at->right;
+    to->shift = at->shift;
+    to->batch = (int)at->batch;
+    to->heads = (int)at->heads;
+    to->groups = (int)at->groups;
+    to->ratio = (int)(at->heads / at->groups);
+    to->queries = (int)at->queries;
+    to->keys = (int)at->keys;
+    to->size = (int)at->size;
+    to->value_size = (int)at->value_size;
+    to->page = (int)at->page;
+    to->seed = at->seed;
+    to->offset = at->offset;
+    to->scale = at->scale;
+    to->softcap = at->softcap;
+    to->kept = 1 - at->dropout;
+    to->threshold = cuda_dropout_least(at->dropout);
+    to->bottom = at->corner == TN_CORNER_BOTTOM_RIGHT;
+}
+
+void cuda_attention_put(const tn_run *run, cuda_attention_args *to)
+{
+    put_operands(run, to);
+    put_numbers(run->op, to);
+}
+
+static tn_status run_attention(const tn_run *run, tn_error *err)
+{
+    const plan *made = run->plan;
+    cuda_attention_shape shape;
+    cuda_attention_args args = {0};
+    cuda_attention_shape_of(run->row, run->op, &shape);
+    cuda_attention_put(run, &args);
+    cuda_attention_put_tables(run, &args);
+    args.partial = run->workspace;
+    args.blocks = (int)shape.blocks;
+    args.parts = (int)shape.parts;
+    args.part = (int)shape.part;
+    tn_status status =
+        cuda_plan_launch(run, shape.few ? made->few : made->many,
+                         (unsigned)(shape.lots * shape.blocks * shape.parts), &args, err);
+    if (status || shape.parts == 1)
+        return status;
+    args.blocks = (int)shape.rows;
+    return cuda_plan_launch(run, made->join, (unsigned)(shape.lots * shape.rows), &args, err);
+}
+
+enum {
+    USES = TN_ATTENTION_USES_WINDOW | TN_ATTENTION_USES_MASK | TN_ATTENTION_USES_ADDITIVE |
+           TN_ATTENTION_USES_GROUPS | TN_ATTENTION_USES_SOFTCAP | TN_ATTENTION_USES_SINKS |
+           TN_ATTENTION_USES_LSE | TN_ATTENTION_USES_DROPOUT | TN_ATTENTION_USES_PACKED |
+           TN_ATTENTION_USES_LENGTHS | TN_ATTENTION_USES_PAGES | TN_ATTENTION_USES_VALUE_SIZE |
+           TN_ATTENTION_USES_STRIDES | TN_ATTENTION_USES_OUT_DTYPE | TN_ATTENTION_USES_OFFSET,
+    DIMS = TN_ATTENTION_DIM_BATCH | TN_ATTENTION_DIM_HEADS | TN_ATTENTION_DIM_QUERIES |
+           TN_ATTENTION_DIM_KEYS
+};
+
+/* In PyTorch's family, mem_efficient is the backend that supports f32, masks and arbitrary sizes. */
+#define ROW                                                                                       \
+    .struct_size = sizeof(tn_kernel_row), .platform = "cuda", .library = "nvrtc",                 \
+    .backend = "mem_efficient", .op = TN_OP_ATTENTION, .version = 1, .dtypes = cuda_float_dtypes, \
+    .honours = USES, .free_dims = DIMS, .bytes_per_us = 3e6, .overhead_us = 4,                    \
+    .alignment = CUDA_VECTOR, .admit = cuda_attention_admit, .cost = cuda_attention_cost,         \
+    .workspace = workspace, .plan = plan_attention, .plan_release = cuda_plan_release,            \
+    .run = run_attention
+
+const tn_kernel_row cuda_attention_row = {
+    .name = "cuda.attention.own",
+    .numerics = TN_NUM_RUN_TO_RUN,
+    .flops_per_us = 2e7,
+    ROW,
+};
+
+/* A row is always computed by the same kernel, with its keys split in the same way. */
+const tn_kernel_row cuda_attention_invariant_row = {
+    .name = "cuda.attention.own.invariant",
+    .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_BATCH_INVARIANT,
+    .flops_per_us = 7e6,
+    ROW,
+};

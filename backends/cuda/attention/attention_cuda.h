@@ -1,0 +1,50 @@
+/* Attention by our own kernels: how a problem is split, what they support, what a run costs. */
+#ifndef CUDA_KERNELS_ATTENTION_H
+#define CUDA_KERNELS_ATTENTION_H
+
+#include "../kernels/layout.h"
+
+typedef struct cuda_attention_shape {
+    bool few;       /* computed by attention_few, else by attention_many */
+    int64_t lots;   /* groups of all sequences */
+    int64_t rows;   /* per lot: queries of all heads that share its keys */
+    int64_t blocks; /* blocks of rows per lot */
+    int64_t each;   /* rows per block */
+    int64_t parts;  /* number of parts of the keys; several are joined afterwards */
+    int64_t part;   /* keys per part */
+} cuda_attention_shape;
+
+/* Depends only on the row and the problem. */
+void cuda_attention_shape_of(const tn_kernel_row *row, const tn_op *op, cuda_attention_shape *out);
+
+/* cuda_attention_put fills in Q, K, V, OUT, LSE, the mask and the op's numbers; cuda_attention_put_tables
+ * fills in sinks and tables, which the backward pass does not have. */
+void cuda_attention_put(const tn_run *run, cuda_attention_args *to);
+void cuda_attention_put_tables(const tn_run *run, cuda_attention_args *to);
+void cuda_attention_put_strides(const tn_layout *layout, long long to[4]);
+
+/* Returns whether each row of an operand can be read 16 bytes at once: all rows are aligned to 16 bytes. */
+int cuda_attention_is_whole(const tn_layout *layout);
+
+/* Writes the options of a unit for the op's head size; `out` must have CUDA_ATTENTION_OPTIONS bytes. */
+enum { CUDA_ATTENTION_OPTIONS = 192 };
+void cuda_attention_options(const tn_op *op, char *out);
+
+/* The kernel that writes only OUT and LSE of sequences without keys, from the same arguments. `options` has the
+ * same size as above, and must live as long as `out`. */
+void cuda_attention_empty_case(const tn_op *op, char *options, cuda_case *out);
+
+/* Returns the rows per block of attention_many, which is also the number of keys per tile. */
+int64_t cuda_attention_tile(const tn_op *op);
+
+/* Check that head sizes are at most `most`, and that the kernels can index all counts. */
+tn_status cuda_attention_admit_sizes(const tn_op *op, int64_t most, tn_refusal *why);
+tn_status cuda_attention_admit_counts(const tn_op *op, tn_refusal *why);
+
+/* Checks that scale and softcap are valid in f32, in which scores are computed for all dtypes except f64. */
+tn_status cuda_attention_admit_numbers(const tn_op *op, tn_refusal *why);
+
+tn_status cuda_attention_admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why);
+double cuda_attention_cost(const tn_kernel_row *row, const tn_query *query);
+
+#endif

@@ -1,0 +1,135 @@
+/* Backward pass of attention by our own kernels, for what cuDNN does not support: f32 and f64, dropout, masks, any
+ * head size, any strides. One plan serves every length. */
+#include "../attention/attention_cuda.h"
+
+static tn_status plan_gradients(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
+{
+    char options[CUDA_ATTENTION_OPTIONS];
+    cuda_plan *made;
+    tn_status status = cuda_plan_create(run, &made, out_bytes, err);
+    if (status)
+        return status;
+    cuda_attention_options(run->op, options);
+    status = cuda_plan_kernel(run, CUDA_UNIT_ATTENTION_BACK, "attention_dq", options, &made->kernel,
+                              err);
+    if (!status)
+        status = cuda_plan_kernel(run, CUDA_UNIT_ATTENTION_BACK, "attention_dkv", options,
+                                  &made->second, err);
+    if (status)
+        cuda_plan_release(run, made);
+    else
+        *out = made;
+    return status;
+}
+
+/* For each row, the dot product of out and its gradient. */
+static uint64_t workspace(const tn_kernel_row *row, const tn_query *query)
+{
+    const tn_attention_op *at = &query->op->as.attention;
+    const bool wide = query->op->operand[TN_ATTENTION_Q].dtype == TN_F64;
+    (void)row;
+    return (uint64_t)at->batch * (uint64_t)at->heads * (uint64_t)at->queries *
+           (wide ? sizeof(double) : sizeof(float));
+}
+
+static int64_t blocks_of(const tn_op *op, int64_t rows)
+{
+    const int64_t tile = cuda_attention_tile(op);
+    return (rows + tile - 1) / tile;
+}
+
+/* The number of groups, and the blocks of rows and of keys per group. */
+typedef struct shape {
+    int64_t lots, rows, keys;
+} shape;
+
+static shape shape_of(const tn_op *op)
+{
+    const tn_attention_op *at = &op->as.attention;
+    const int64_t ratio = at->groups > 0 ? at->heads / at->groups : 0;
+    return (shape){at->batch * at->groups, blocks_of(op, at->queries * ratio),
+                   blocks_of(op, at->keys)};
+}
+
+static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+{
+    enum { SIZE = 256, BLOCKS_MOST = 1 << 30 };
+    tn_status status = cuda_attention_admit_sizes(query->op, SIZE, why);
+    (void)row;
+    if (!status)
+        status = cuda_attention_admit_numbers(query->op, why);
+    if (!status)
+        status = cuda_attention_admit_counts(query->op, why);
+    if (status)
+        return status;
+    const shape s = shape_of(query->op);
+    const double blocks = (double)s.lots * (double)(s.rows > s.keys ? s.rows : s.keys);
+    return blocks <= BLOCKS_MOST ? cuda_admit_alignment(query, why)
+                                 : cuda_refuse(why, TN_REFUSE_SHAPE, "blocks", BLOCKS_MOST,
+                                               (int64_t)blocks, "split queries or the batch");
+}
+
+static void put_gradients(const tn_run *run, cuda_gradient_args *to)
+{
+    const tn_layout *of = run->op->operand;
+    to->dout = tn_operand(run, TN_ATTENTION_DOUT);
+    to->dq = tn_operand(run, TN_ATTENTION_DQ);
+    to->dk = tn_operand(run, TN_ATTENTION_DK);
+    to->dv = tn_operand(run, TN_ATTENTION_DV);
+    to->delta = run->workspace;
+    to->whole_dout = cuda_attention_is_whole(&of[TN_ATTENTION_DOUT]);
+    cuda_attention_put_strides(&of[TN_ATTENTION_DOUT], to->dout_stride);
+    cuda_attention_put_strides(&of[TN_ATTENTION_DQ], to->dq_stride);
+    cuda_attention_put_strides(&of[TN_ATTENTION_DK], to->dk_stride);
+    cuda_attention_put_strides(&of[TN_ATTENTION_DV], to->dv_stride);
+}
+
+static tn_status run_gradients(const tn_run *run, tn_error *err)
+{
+    const cuda_plan *made = run->plan;
+    const shape s = shape_of(run->op);
+    cuda_gradient_args args = {0};
+    tn_status status = TN_OK;
+    cuda_attention_put(run, &args.of);
+    put_gradients(run, &args);
+    args.of.blocks = (int)s.rows;
+    args.key_blocks = (int)s.keys;
+    if (s.rows > 0)
+        status = cuda_plan_launch(run, made->kernel, (unsigned)(s.lots * s.rows), &args, err);
+    if (!status && s.keys > 0)
+        status = cuda_plan_launch(run, made->second, (unsigned)(s.lots * s.keys), &args, err);
+    return status;
+}
+
+enum {
+    USES = TN_ATTENTION_USES_WINDOW | TN_ATTENTION_USES_MASK | TN_ATTENTION_USES_ADDITIVE |
+           TN_ATTENTION_USES_GROUPS | TN_ATTENTION_USES_SOFTCAP | TN_ATTENTION_USES_LSE |
+           TN_ATTENTION_USES_DROPOUT | TN_ATTENTION_USES_VALUE_SIZE | TN_ATTENTION_USES_STRIDES |
+           TN_ATTENTION_USES_OFFSET,
+    DIMS = TN_ATTENTION_DIM_BATCH | TN_ATTENTION_DIM_HEADS | TN_ATTENTION_DIM_QUERIES |
+           TN_ATTENTION_DIM_KEYS
+};
+
+/* The result of a row or a key depends only on its own sequence. */
+const tn_kernel_row cuda_attention_backward_row = {
+    .struct_size = sizeof(tn_kernel_row),
+    .name = "cuda.attention-backward.own",
+    .platform = "cuda",
+    .library = "nvrtc",
+    .backend = "mem_efficient",
+    .op = TN_OP_ATTENTION_BACKWARD,
+    .version = 1,
+    .alignment = CUDA_VECTOR,
+    .dtypes = cuda_float_dtypes,
+    .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_BATCH_INVARIANT,
+    .honours = USES,
+    .free_dims = DIMS,
+    .flops_per_us = 1e7,
+    .bytes_per_us = 3e6,
+    .overhead_us = 8,
+    .admit = admit,
+    .workspace = workspace,
+    .plan = plan_gradients,
+    .plan_release = cuda_plan_release,
+    .run = run_gradients,
+};

@@ -1,0 +1,101 @@
+#include "cublas_after.h"
+
+#include "../../matmul/matmul_cuda.h"
+#include "../../matmul/matmul_finish.h"
+
+#include <math.h>
+
+/* The library's f64 gelu has only f32 accuracy, and its 16-bit gelu is computed from rounded sums (seen with
+ * 13.0). */
+static bool is_the_librarys(const tn_op *op)
+{
+    const int32_t act = op->as.matmul.activation;
+    return act == TN_ACT_NONE || act == TN_ACT_RELU ||
+           (act == TN_ACT_GELU_TANH && op->operand[TN_MATMUL_OUT].dtype == TN_F32);
+}
+
+static bool is_narrow(const tn_op *op)
+{
+    const tn_dtype out = op->operand[TN_MATMUL_OUT].dtype;
+    return out == TN_F16 || out == TN_BF16;
+}
+
+/* The library cannot add a bias to complex products; the op has no activation for them. */
+static bool has_complex_bias(const tn_op *op)
+{
+    const tn_dtype bias = op->operand[TN_MATMUL_BIAS].dtype;
+    return bias == TN_C64 || bias == TN_C128;
+}
+
+bool lt_is_finished(const tn_op *op)
+{
+    return has_complex_bias(op) ||
+           (!is_the_librarys(op) && (is_narrow(op) || op->operand[TN_MATMUL_OUT].dtype == TN_F32));
+}
+
+/* A dense f32 layout, with out's order of rows and columns. */
+static tn_layout dense_as(const tn_op *op)
+{
+    const tn_matmul_op *mm = &op->as.matmul;
+    const int32_t m = mm->batch_rank, n = m + 1;
+    const bool by_columns = cuda_matmul_by_columns(op);
+    tn_layout out = op->operand[TN_MATMUL_OUT];
+    int64_t matrix = mm->m * mm->n;
+    out.dtype = TN_F32;
+    out.alignment = TN_OP_ALIGNMENT_MAX;
+    out.stride[m] = by_columns ? 1 : mm->n;
+    out.stride[n] = by_columns ? mm->m : 1;
+    for (int32_t d = m - 1; d >= 0; d--) {
+        out.stride[d] = matrix;
+        matrix *= out.shape[d];
+    }
+    return out;
+}
+
+void lt_sums_of(const tn_op *op, tn_op *out)
+{
+    *out = *op;
+    out->uses &= ~(uint64_t)(TN_MATMUL_USES_BIAS | TN_MATMUL_USES_ACTIVATION);
+    out->as.matmul.activation = TN_ACT_NONE;
+    out->operand[TN_MATMUL_BIAS] = (tn_layout){.dtype = TN_DTYPE_NONE};
+    if (is_narrow(op))
+        out->operand[TN_MATMUL_OUT] = dense_as(op);
+}
+
+double lt_sums_bytes(const tn_op *op)
+{
+    enum { TOGETHER = 256 };
+    const tn_matmul_op *mm = &op->as.matmul;
+    if (!lt_is_finished(op) || !is_narrow(op))
+        return 0;
+    const double bytes = (double)mm->m * (double)mm->n * (double)mm->matrices * sizeof(float);
+    return ceil(bytes / TOGETHER) * TOGETHER;
+}
+
+tn_status lt_admit_following(const tn_kernel_row *row, const tn_op *op, tn_refusal *why)
+{
+    const int32_t act = op->as.matmul.activation;
+    const bool finished = lt_is_finished(op);
+    if (!finished && is_the_librarys(op))
+        return TN_OK;
+    if (!finished || row->numerics & TN_NUM_F16_SUMS)
+        return cuda_refuse(why, TN_REFUSE_FEATURE, "act", TN_ACT_RELU, act,
+                           "of f64 and sums of f16 it has relu alone");
+    if (is_narrow(op) && op->uses & TN_MATMUL_USES_BETA)
+        return cuda_refuse(why, TN_REFUSE_FEATURE, "beta", 0, 1,
+                           "gelu and silu of 16 bits follow sums of f32, to which no out is added");
+    if (cuda_finish_tiles(op) > INT32_MAX)
+        return cuda_refuse(why, TN_REFUSE_SHAPE, "tiles", INT32_MAX, cuda_finish_tiles(op),
+                           "what follows sums takes at most 2147483647 parts of rows");
+    const double bytes = lt_sums_bytes(op), most = 1 << 30;
+    if (bytes > most)
+        return cuda_refuse(why, TN_REFUSE_MEMORY, "sums", bytes < 9e18 ? (int64_t)bytes : INT64_MAX,
+                           (int64_t)most,
+                           "sums of f32 take at most 1 GiB of workspace: give A in parts");
+    if (bytes > 0)
+        (void)snprintf(why->text, sizeof why->text,
+                       "sums of f32 go to %.0f bytes of workspace, and a kernel of Tenon's does "
+                       "what follows",
+                       bytes);
+    return TN_OK;
+}

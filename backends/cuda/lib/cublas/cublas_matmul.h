@@ -1,0 +1,33 @@
+/* Products by cuBLASLt: a plan keeps its descriptors and one of the algorithms that the heuristics return. */
+#ifndef CUDA_CUBLAS_MATMUL_H
+#define CUDA_CUBLAS_MATMUL_H
+
+#include "tenon/module/kernel.h"
+
+/* A row takes the first, second or third answer of the heuristics, of which tuning may find a later one faster;
+ * if there are fewer, the last one. */
+enum { LT_WAYS = 3 };
+typedef struct lt_row {
+    tn_kernel_row row;
+    int32_t answer; /* from 0 */
+} lt_row;
+
+/* Returns the workspace that a plan may request: as much as kernels for this size can use. */
+uint64_t lt_workspace(const tn_kernel_row *row, const tn_query *query);
+
+/* A row's `cost`, for products that another kernel finishes (cublas_after.h); otherwise returns 0. */
+double lt_cost(const tn_kernel_row *row, const tn_query *query);
+
+tn_status lt_plan(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err);
+void lt_plan_release(const tn_run *run, void *any);
+tn_status lt_run(const tn_run *run, tn_error *err);
+
+/*  Numeric variants. */
+#define LT_ROWS_LIST(X) \
+    X(wide) X(tf32) X(half) X(half_reduced) X(half_whole) X(f16_sums) X(int8) X(f8)
+
+#define LT_ROWS_(kind) extern const lt_row cuda_lt_##kind##_rows[LT_WAYS];
+LT_ROWS_LIST(LT_ROWS_)
+#undef LT_ROWS_
+
+#endif

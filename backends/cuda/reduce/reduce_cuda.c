@@ -1,0 +1,199 @@
+/* Reductions. The elements of one output are split into parts of a fixed size; a second kernel combines the
+ * parts of an output. */
+#include "../kernels/layout.h"
+
+/* For contiguous elements, and for columns, where a block has fewer threads per output. */
+enum { PART = 16384, PART_OF_COLUMN = 2048 };
+
+static const char *join_of(int32_t kind)
+{
+    switch (kind) {
+    case TN_REDUCE_MAX: return "of_max(a,b)";
+    case TN_REDUCE_MIN: return "of_min(a,b)";
+    default: return "of_add(a,b)";
+    }
+}
+
+/* Returns the accumulator type: f32 for narrow floats, 64 bits for integers, f64 if either side is f64 or
+ * integers become floats. */
+static const char *work_of(tn_dtype in, tn_dtype out)
+{
+    if (cuda_is_whole(in) && cuda_is_whole(out))
+        return in == TN_U64 ? "u64" : "i64";
+    return in == TN_F64 || out == TN_F64 || cuda_is_whole(in) ? "f64" : "f32";
+}
+
+static const char *identity_of(int32_t kind, const char *work)
+{
+    const bool max = kind == TN_REDUCE_MAX;
+    if (kind != TN_REDUCE_MAX && kind != TN_REDUCE_MIN)
+        return "0";
+    switch (work[0] == 'f' ? work[1] : work[0]) {
+    case '3': return max ? "(-__int_as_float(0x7F800000))" : "__int_as_float(0x7F800000)";
+    case '6':
+        return max ? "(-__longlong_as_double(0x7FF0000000000000ll))"
+                   : "__longlong_as_double(0x7FF0000000000000ll)";
+    case 'u': return max ? "0ull" : "18446744073709551615ull";
+    default: return max ? "(-9223372036854775807ll-1)" : "9223372036854775807ll";
+    }
+}
+
+/* Walks over the kept and the reduced dimensions, ordered by in's strides. */
+static void walk_both(const tn_op *op, tn_walk *kept, tn_walk *taken)
+{
+    static const int32_t both[] = {TN_EACH_IN, TN_EACH_OUT};
+    const int32_t rank = op->operand[TN_EACH_IN].rank, first = rank - op->as.each.axes;
+    tn_walk_over(kept, op, both, 2, 0, first);
+    tn_walk_over(taken, op, both, 1, first, rank);
+}
+
+/* Returns whether the elements of one output are not contiguous. Must not depend on the number and position
+ * of outputs: an output must have the same bits alone and among others. */
+static bool is_columns(const tn_walk *taken)
+{
+    return taken->stride[0] != 1;
+}
+
+static int64_t parts_of(const tn_op *op, bool columns)
+{
+    const int64_t size = op->as.each.size, part = columns ? PART_OF_COLUMN : PART;
+    return size > part ? (size + part - 1) / part : 1;
+}
+
+static void fill_args(const tn_op *op, const tn_walk *kept, const tn_walk *taken,
+                      cuda_reduce_args *out)
+{
+    const bool columns = is_columns(taken);
+    out->outputs = op->as.each.elements;
+    out->size = op->as.each.size;
+    out->parts = parts_of(op, columns);
+    out->part = columns ? PART_OF_COLUMN : PART;
+    out->kept_rank = cuda_walk_sizes(kept, out->kept);
+    cuda_walk_strides(kept, 0, out->kept_in);
+    cuda_walk_strides(kept, 1, out->kept_out);
+    out->taken_rank = cuda_walk_sizes(taken, out->taken);
+    cuda_walk_strides(taken, 0, out->taken_in);
+}
+
+/* Returns whether the elements of one output are contiguous, whole vectors, and aligned. So an output computed
+ * alone uses the same vectors as one among consecutive others. */
+static bool is_dense(const tn_op *op, const cuda_reduce_args *args, int64_t vector)
+{
+    const tn_layout *in = &op->operand[TN_EACH_IN];
+    bool sound = args->taken_rank == 1 && args->size % vector == 0 &&
+                 in->alignment >= vector * cuda_bytes_of(in->dtype);
+    for (int d = 0; d < args->kept_rank; d++)
+        sound = sound && (args->kept[d] == 1 || args->kept_in[d] % vector == 0);
+    return sound;
+}
+
+/* Returns the threads per part of contiguous elements. Must not depend on the number of outputs either. */
+static int64_t group_of(const tn_op *op)
+{
+    enum { OF_WARP = 8192, WARP = 32 };
+    const int64_t bytes = cuda_bytes_of(op->operand[TN_EACH_IN].dtype);
+    return op->as.each.size <= OF_WARP / bytes ? WARP : CUDA_THREADS;
+}
+
+static void write_options(const tn_op *op, bool dense, int64_t vector, char *out, size_t size)
+{
+    const tn_dtype in = op->operand[TN_EACH_IN].dtype, to = op->operand[TN_EACH_OUT].dtype;
+    const int32_t kind = op->as.each.kind;
+    const char *work = work_of(in, to);
+    snprintf(out, size,
+             "-DIN=%s\n-DOUT=%s\n-DA=%s\n-DJOIN(a,b)=%s\n-DIDENTITY=%s\n-DMEAN=%d\n-DWRAPS=%d\n"
+             "-DDENSE=%d\n-DVECTOR=%d\n-DGROUP=%d\n",
+             cuda_type_of(in), cuda_type_of(to), work, join_of(kind), identity_of(kind, work),
+             kind == TN_REDUCE_MEAN, cuda_is_whole(in) && cuda_is_whole(to), dense, (int)vector,
+             (int)group_of(op));
+}
+
+static tn_status plan_kernels(const tn_run *run, cuda_plan *plan, tn_error *err)
+{
+    const int64_t vector = 16 / cuda_bytes_of(run->op->operand[TN_EACH_IN].dtype);
+    cuda_reduce_args *args = &plan->args.reduce;
+    tn_walk kept, taken;
+    char options[384];
+    walk_both(run->op, &kept, &taken);
+    fill_args(run->op, &kept, &taken, args);
+    const bool columns = is_columns(&taken);
+    const bool dense = !columns && is_dense(run->op, args, vector);
+    const int64_t in_block = columns ? 32 : CUDA_THREADS / group_of(run->op);
+    const int64_t jobs = (args->outputs + in_block - 1) / in_block;
+    write_options(run->op, dense, dense ? vector : 1, options, sizeof options);
+    plan->blocks = cuda_blocks_for(run, jobs * args->parts);
+    tn_status status = cuda_plan_kernel(run, CUDA_UNIT_REDUCE, columns ? "columns" : "rows",
+                                        options, &plan->kernel, err);
+    if (!status && args->parts > 1) {
+        plan->second_blocks = cuda_blocks_for(run, (args->outputs + 7) / 8);
+        status = cuda_plan_kernel(run, CUDA_UNIT_REDUCE, "finish", options, &plan->second, err);
+    }
+    return status;
+}
+
+static tn_status plan_reduce(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
+{
+    cuda_plan *plan = NULL;
+    tn_status status = cuda_plan_create(run, &plan, out_bytes, err);
+    if (status)
+        return status;
+    status = plan_kernels(run, plan, err);
+    if (status)
+        cuda_plan_release(run, plan);
+    else
+        *out = plan;
+    return status;
+}
+
+static tn_status run_reduce(const tn_run *run, tn_error *err)
+{
+    const cuda_plan *plan = run->plan;
+    cuda_reduce_args args = plan->args.reduce;
+    args.in = tn_operand(run, TN_EACH_IN);
+    args.out = tn_operand(run, TN_EACH_OUT);
+    args.partial = run->workspace;
+    tn_status status = cuda_plan_launch(run, plan->kernel, plan->blocks, &args, err);
+    if (!status && plan->second)
+        status = cuda_plan_launch(run, plan->second, plan->second_blocks, &args, err);
+    return status;
+}
+
+static uint64_t workspace(const tn_kernel_row *row, const tn_query *query)
+{
+    tn_walk kept, taken;
+    walk_both(query->op, &kept, &taken);
+    const uint64_t parts = (uint64_t)parts_of(query->op, is_columns(&taken));
+    (void)row;
+    return parts > 1 ? parts * (uint64_t)query->op->as.each.elements * sizeof(int64_t) : 0;
+}
+
+static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+{
+    const tn_each_op *each = &query->op->as.each;
+    const tn_dtype in = query->op->operand[TN_EACH_IN].dtype;
+    const tn_dtype out = query->op->operand[TN_EACH_OUT].dtype;
+    const bool sums = each->kind == TN_REDUCE_SUM || each->kind == TN_REDUCE_MEAN;
+    (void)row;
+    if (!sums && each->kind != TN_REDUCE_MAX && each->kind != TN_REDUCE_MIN)
+        return tn_refuse(why, TN_REFUSE_FEATURE, "kind", TN_REDUCE_MIN, each->kind);
+    if (!cuda_type_of(out) || out == TN_BOOL || (cuda_is_float(in) && cuda_is_whole(out)) ||
+        (cuda_is_whole(in) && cuda_is_float(out) && !sums) ||
+        (cuda_is_whole(in) && cuda_is_whole(out) && each->kind == TN_REDUCE_MEAN))
+        return cuda_refuse(why, TN_REFUSE_DTYPE, "out.dtype", in, out,
+                           "out needs numbers of in's sort; sums and means of whole numbers may be "
+                           "floats: cast before or after");
+    if (!sums && each->size == 0)
+        return tn_refuse(why, TN_REFUSE_SHAPE, "size", 1, 0);
+    return cuda_admit_alignment(query, why);
+}
+
+const tn_kernel_row cuda_reduce_row = {
+    CUDA_ROW("reduce", REDUCE),
+    .dtypes = cuda_number_dtypes,
+    .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_BATCH_INVARIANT,
+    .honours = TN_EACH_USES_STRIDES | TN_EACH_USES_BROADCAST | TN_EACH_USES_OUT_DTYPE,
+    .admit = admit,
+    .workspace = workspace,
+    .plan = plan_reduce,
+    .run = run_reduce,
+};
