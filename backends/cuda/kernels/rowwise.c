@@ -1,20 +1,6 @@
-/* Ops along the last dimension: softmax, norm, rotary. */
-#include "layout.h"
+#include "rowwise.h"
 
-/* How threads share a row: the number of threads (a warp or a block), the elements in each one's
- * registers, and the elements read at once. */
-typedef struct sharing {
-    int group;
-    int per; /* elements per thread; 0: the row is too long for registers */
-    int vector;
-    int at_once; /* a vector is read and written at once */
-    int full;    /* the threads hold exactly one row */
-    int packed;  /* weights and biases are read at once, too */
-} sharing;
-
-/* Returns whether every row is aligned to whole vectors: all strides before it and the alignment are
- * multiples of them. True for an absent operand. */
-static bool has_vectors(const tn_op *op, int32_t operand, int64_t vector)
+bool cuda_rowwise_has_vectors(const tn_op *op, int32_t operand, int64_t vector)
 {
     const tn_layout *layout = &op->operand[operand];
     const int32_t last = layout->rank - 1;
@@ -34,14 +20,13 @@ static int vector_of(const tn_op *op)
     return (int)(16 / (in > out ? in : out));
 }
 
-/* The assignment of elements to threads depends only on dtypes and the row's length, so that a row's result
- * does not depend on other rows or on its position. */
-static sharing sharing_of(const tn_op *op)
+cuda_sharing cuda_rowwise_sharing(const tn_op *op)
 {
     enum { OF_WARP = 1024, HELD_F32 = 64, HELD_F64 = 32 };
     const int64_t size = op->as.each.size;
     const int held = op->operand[TN_EACH_IN].dtype == TN_F64 ? HELD_F64 : HELD_F32;
-    sharing s = {.group = size <= OF_WARP ? 32 : CUDA_THREADS, .per = 4, .vector = vector_of(op)};
+    cuda_sharing s = {
+        .group = size <= OF_WARP ? 32 : CUDA_THREADS, .per = 4, .vector = vector_of(op)};
     if (s.per < s.vector)
         s.per = s.vector;
     while ((int64_t)s.per * s.group < size)
@@ -50,27 +35,15 @@ static sharing sharing_of(const tn_op *op)
         s.per = 0;
         s.vector = 1;
     }
-    s.at_once = s.vector > 1 && has_vectors(op, TN_EACH_IN, s.vector) &&
-                has_vectors(op, TN_EACH_OUT, s.vector);
+    s.at_once = s.vector > 1 && cuda_rowwise_has_vectors(op, TN_EACH_IN, s.vector) &&
+                cuda_rowwise_has_vectors(op, TN_EACH_OUT, s.vector);
     s.full = (int64_t)s.per * s.group == size;
-    s.packed = s.at_once && op->kind == TN_OP_NORM && has_vectors(op, TN_NORM_WEIGHT, s.vector) &&
-               has_vectors(op, TN_NORM_BIAS, s.vector);
     return s;
 }
 
-/* Determines how many pairs a thread rotates: what it reads of in must be aligned to its total size. */
-static sharing sharing_of_pairs(const tn_op *op)
+const char *cuda_rowwise_type(tn_dtype dtype)
 {
-    const int64_t size = op->as.each.size, in_bytes = cuda_bytes_of(op->operand[TN_EACH_IN].dtype);
-    const int64_t neighbours = op->as.each.kind == TN_ROTARY_HALVES ? 1 : 2;
-    const int64_t out_bytes = cuda_bytes_of(op->operand[TN_EACH_OUT].dtype);
-    int64_t vector = 16 / neighbours / (in_bytes > out_bytes ? in_bytes : out_bytes);
-    while (vector > 1 &&
-           (size / 2 % vector != 0 || !has_vectors(op, TN_EACH_IN, vector * neighbours) ||
-            !has_vectors(op, TN_EACH_OUT, vector * neighbours) ||
-            !has_vectors(op, TN_ROTARY_COS, vector) || !has_vectors(op, TN_ROTARY_SIN, vector)))
-        vector /= 2;
-    return (sharing){.group = 32, .vector = (int)(vector > 1 ? vector : 1), .at_once = vector > 1};
+    return dtype ? cuda_type_of(dtype) : "f32";
 }
 
 /* Returns whether dimension `d - 1` continues where dimension `d` ends, in every operand, so that
@@ -116,81 +89,24 @@ static void fill_args(const tn_op *op, cuda_rows_args *out)
         out->along[i] = op->operand[i].dtype ? op->operand[i].stride[last] : 0;
 }
 
-static void write_types(const tn_op *op, char *out, size_t size)
+tn_status cuda_rowwise_plan(const tn_run *run, const cuda_rowwise *variant, void **out,
+                            uint64_t *out_bytes, tn_error *err)
 {
-    snprintf(out, size, "-DIN=%s\n-DOUT=%s\n", cuda_type_of(op->operand[TN_EACH_IN].dtype),
-             cuda_type_of(op->operand[TN_EACH_OUT].dtype));
-}
-
-/* The options of an op in addition to types and sharing, and its unit and function. */
-typedef struct unit {
-    int32_t number;
-    const char *function;
-    char options[160];
-} unit;
-
-static const char *type_or(tn_dtype dtype)
-{
-    return dtype ? cuda_type_of(dtype) : "f32";
-}
-
-static unit unit_of(const tn_op *op)
-{
-    const tn_dtype third = op->operand[2].dtype, fourth = op->operand[3].dtype;
-    unit u = {.number = CUDA_UNIT_SOFTMAX, .function = "softmax_rows"};
-    switch (op->kind) {
-    case TN_OP_NORM:
-        u.number = CUDA_UNIT_NORM;
-        u.function = "norm_rows";
-        snprintf(u.options, sizeof u.options,
-                 "-DLAYER=%d\n-DHAS_WEIGHT=%d\n-DHAS_BIAS=%d\n-DWEIGHT=%s\n-DBIAS=%s\n",
-                 op->as.each.kind == TN_NORM_LAYER, third != 0, fourth != 0, type_or(third),
-                 type_or(fourth));
-        break;
-    case TN_OP_ROTARY:
-        u.number = CUDA_UNIT_ROTARY;
-        u.function = "rotary_rows";
-        snprintf(u.options, sizeof u.options, "-DHALVES=%d\n-DCOS=%s\n-DSIN=%s\n",
-                 op->as.each.kind == TN_ROTARY_HALVES, type_or(third), type_or(fourth));
-        break;
-    default:
-        snprintf(u.options, sizeof u.options, "-DLOG=%d\n-DNARROW=%d\n",
-                 (op->uses & TN_EACH_USES_LOG) != 0,
-                 cuda_bytes_of(op->operand[TN_EACH_OUT].dtype) == 2);
-        break;
-    }
-    return u;
-}
-
-/* Returns the number of threads that have work; the kernels number them from 0. */
-static int64_t threads_of(const tn_op *op, const sharing *s)
-{
-    const tn_each_op *each = &op->as.each;
-    const tn_layout *in = &op->operand[TN_EACH_IN];
-    const int64_t in_row = (in->shape[in->rank - 1] - each->size / 2) / s->vector;
-    return each->rows * (op->kind == TN_OP_ROTARY ? in_row : s->group);
-}
-
-static tn_status plan_rows(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
-{
-    const sharing s =
-        run->op->kind == TN_OP_ROTARY ? sharing_of_pairs(run->op) : sharing_of(run->op);
-    const int64_t threads = threads_of(run->op, &s);
-    const unit u = unit_of(run->op);
-    char types[64], options[416];
+    const cuda_sharing *s = &variant->sharing;
+    char options[416];
     cuda_plan *plan = NULL;
     tn_status status = cuda_plan_create(run, &plan, out_bytes, err);
     if (status)
         return status;
-    write_types(run->op, types, sizeof types);
     snprintf(options, sizeof options,
-             "%s%s-DGROUP=%d\n-DPER=%d\n-DVECTOR=%d\n-DAT_ONCE=%d\n-DFULL=%d\n-DPACKED=%d\n"
-             "-DINDEX=%s\n-DCOMPUTED=1\n",
-             types, u.options, s.group, s.per, s.vector, s.at_once, s.full, s.packed,
-             cuda_index_of(threads));
+             "-DIN=%s\n-DOUT=%s\n%s-DGROUP=%d\n-DPER=%d\n-DVECTOR=%d\n-DAT_ONCE=%d\n-DFULL=%d\n"
+             "-DPACKED=%d\n-DINDEX=%s\n-DCOMPUTED=1\n",
+             cuda_type_of(run->op->operand[TN_EACH_IN].dtype),
+             cuda_type_of(run->op->operand[TN_EACH_OUT].dtype), variant->options, s->group, s->per,
+             s->vector, s->at_once, s->full, s->packed, cuda_index_of(variant->threads));
     fill_args(run->op, &plan->args.rows);
-    plan->blocks = cuda_blocks_for(run, (threads + CUDA_THREADS - 1) / CUDA_THREADS);
-    status = cuda_plan_kernel(run, u.number, u.function, options, &plan->kernel, err);
+    plan->blocks = cuda_blocks_for(run, (variant->threads + CUDA_THREADS - 1) / CUDA_THREADS);
+    status = cuda_plan_kernel(run, variant->unit, variant->function, options, &plan->kernel, err);
     if (status)
         cuda_plan_release(run, plan);
     else
@@ -198,7 +114,7 @@ static tn_status plan_rows(const tn_run *run, void **out, uint64_t *out_bytes, t
     return status;
 }
 
-static tn_status run_rows(const tn_run *run, tn_error *err)
+tn_status cuda_rowwise_run(const tn_run *run, tn_error *err)
 {
     const cuda_plan *plan = run->plan;
     cuda_rows_args args = plan->args.rows;
@@ -208,8 +124,7 @@ static tn_status run_rows(const tn_run *run, tn_error *err)
     return cuda_plan_launch(run, plan->kernel, plan->blocks, &args, err);
 }
 
-/* f64 only with f64, because computation is in in's type. */
-static tn_status admit_rows(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+tn_status cuda_rowwise_admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
     const tn_op *op = query->op;
     const tn_dtype in = op->operand[TN_EACH_IN].dtype;
@@ -222,29 +137,3 @@ static tn_status admit_rows(const tn_kernel_row *row, const tn_query *query, tn_
     }
     return cuda_admit_alignment(query, why);
 }
-
-#define REPEATS (TN_NUM_RUN_TO_RUN | TN_NUM_BATCH_INVARIANT)
-enum {
-    ANYHOW = TN_EACH_USES_STRIDES | TN_EACH_USES_BROADCAST | TN_EACH_USES_OUT_DTYPE |
-             TN_EACH_USES_IN_PLACE
-};
-
-const tn_kernel_row cuda_softmax_row = {CUDA_ROW("softmax", SOFTMAX),
-                                        .dtypes = cuda_float_dtypes,
-                                        .numerics = REPEATS,
-                                        .honours = ANYHOW | TN_EACH_USES_LOG,
-                                        .admit = admit_rows,
-                                        .plan = plan_rows,
-                                        .run = run_rows};
-const tn_kernel_row cuda_norm_row = {
-    CUDA_ROW("norm", NORM), .dtypes = cuda_float_dtypes,
-    .numerics = REPEATS,    .honours = ANYHOW | TN_EACH_USES_WEIGHT | TN_EACH_USES_BIAS,
-    .admit = admit_rows,    .plan = plan_rows,
-    .run = run_rows};
-const tn_kernel_row cuda_rotary_row = {CUDA_ROW("rotary", ROTARY),
-                                       .dtypes = cuda_float_dtypes,
-                                       .numerics = REPEATS,
-                                       .honours = ANYHOW | TN_EACH_USES_PARTIAL,
-                                       .admit = admit_rows,
-                                       .plan = plan_rows,
-                                       .run = run_rows};

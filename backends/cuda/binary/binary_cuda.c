@@ -1,0 +1,46 @@
+/* binary: functions of two numbers. */
+#include "../kernels/elementwise.h"
+
+/* The functions in functions.cuh, without "of_". */
+static const char *const words[TN_BINARY_COUNT] = {
+    [TN_BINARY_ADD] = "add", [TN_BINARY_SUB] = "sub", [TN_BINARY_MUL] = "mul",
+    [TN_BINARY_DIV] = "div", [TN_BINARY_MAX] = "max", [TN_BINARY_MIN] = "min",
+};
+
+static tn_status plan_binary(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
+{
+    const tn_dtype in = run->op->operand[TN_EACH_IN].dtype;
+    const tn_dtype to = run->op->operand[TN_EACH_OUT].dtype;
+    char compute[32];
+    snprintf(compute, sizeof compute, "of_%s(a,b)", words[run->op->as.each.kind]);
+    const cuda_elementwise variant = {.in = cuda_type_of(in),
+                                      .out = cuda_type_of(to),
+                                      .compute = compute,
+                                      .inputs = 2,
+                                      .wraps = cuda_is_whole(in)};
+    return cuda_elementwise_plan(run, &variant, out, out_bytes, err);
+}
+
+static tn_status admit_binary(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+{
+    const tn_op *op = query->op;
+    (void)row;
+    if (op->as.each.kind < 0 || op->as.each.kind >= TN_BINARY_COUNT)
+        return tn_refuse(why, TN_REFUSE_FEATURE, "kind", TN_BINARY_COUNT - 1, op->as.each.kind);
+    if (op->operand[TN_EACH_OTHER].dtype != op->operand[TN_EACH_IN].dtype)
+        return cuda_refuse(why, TN_REFUSE_DTYPE, "other.dtype", op->operand[TN_EACH_IN].dtype,
+                           op->operand[TN_EACH_OTHER].dtype,
+                           "both inputs need one dtype: cast one of them");
+    return cuda_elementwise_admit_same(query, why);
+}
+
+const tn_kernel_row cuda_binary_row = {
+    CUDA_ROW("binary", BINARY),
+    .dtypes = cuda_number_dtypes,
+    .numerics = CUDA_REPEATS,
+    .honours = TN_EACH_USES_STRIDES | TN_EACH_USES_BROADCAST | TN_EACH_USES_OUT_DTYPE |
+               TN_EACH_USES_IN_PLACE,
+    .admit = admit_binary,
+    .plan = plan_binary,
+    .run = cuda_elementwise_run,
+};

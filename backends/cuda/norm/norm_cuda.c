@@ -1,0 +1,31 @@
+/* norm along the last dimension: layer norm and rms norm, with weight and bias. */
+#include "../kernels/rowwise.h"
+
+static tn_status plan_norm(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
+{
+    const tn_op *op = run->op;
+    const tn_dtype weight = op->operand[TN_NORM_WEIGHT].dtype;
+    const tn_dtype bias = op->operand[TN_NORM_BIAS].dtype;
+    cuda_sharing sharing = cuda_rowwise_sharing(op);
+    char options[160];
+    sharing.packed = sharing.at_once &&
+                     cuda_rowwise_has_vectors(op, TN_NORM_WEIGHT, sharing.vector) &&
+                     cuda_rowwise_has_vectors(op, TN_NORM_BIAS, sharing.vector);
+    snprintf(options, sizeof options,
+             "-DLAYER=%d\n-DHAS_WEIGHT=%d\n-DHAS_BIAS=%d\n-DWEIGHT=%s\n-DBIAS=%s\n",
+             op->as.each.kind == TN_NORM_LAYER, weight != 0, bias != 0, cuda_rowwise_type(weight),
+             cuda_rowwise_type(bias));
+    const cuda_rowwise variant = {CUDA_UNIT_NORM, "norm_rows", options, sharing,
+                                  op->as.each.rows * sharing.group};
+    return cuda_rowwise_plan(run, &variant, out, out_bytes, err);
+}
+
+const tn_kernel_row cuda_norm_row = {
+    CUDA_ROW("norm", NORM),
+    .dtypes = cuda_float_dtypes,
+    .numerics = CUDA_ROWWISE_NUMERICS,
+    .honours = CUDA_ROWWISE_USES | TN_EACH_USES_WEIGHT | TN_EACH_USES_BIAS,
+    .admit = cuda_rowwise_admit,
+    .plan = plan_norm,
+    .run = cuda_rowwise_run,
+};

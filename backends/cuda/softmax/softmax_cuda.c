@@ -1,0 +1,21 @@
+/* softmax and log-softmax along the last dimension. */
+#include "../kernels/rowwise.h"
+
+static tn_status plan_softmax(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
+{
+    const tn_op *op = run->op;
+    const cuda_sharing sharing = cuda_rowwise_sharing(op);
+    char options[32];
+    snprintf(options, sizeof options, "-DLOG=%d\n-DNARROW=%d\n", (op->uses & TN_EACH_USES_LOG) != 0,
+             cuda_bytes_of(op->operand[TN_EACH_OUT].dtype) == 2);
+    const cuda_rowwise variant = {CUDA_UNIT_SOFTMAX, "softmax_rows", options, sharing,
+                                  op->as.each.rows * sharing.group};
+    return cuda_rowwise_plan(run, &variant, out, out_bytes, err);
+}
+
+const tn_kernel_row cuda_softmax_row = {
+    CUDA_ROW("softmax", SOFTMAX),      .dtypes = cuda_float_dtypes,
+    .numerics = CUDA_ROWWISE_NUMERICS, .honours = CUDA_ROWWISE_USES | TN_EACH_USES_LOG,
+    .admit = cuda_rowwise_admit,       .plan = plan_softmax,
+    .run = cuda_rowwise_run,
+};
