@@ -1,13 +1,12 @@
 /* The module's tables. */
 #include "compile/nvrtc.h"
-#include "kernels/layout.h"
+#include "kernels/rows.h"
 #include "lib/cublas/blas.h"
 #include "lib/cublas/cublas_matmul.h"
 #include "lib/cublas/gemm.h"
 #include "lib/cublas/lt.h"
 #include "lib/cudnn/cudnn_attention.h"
 #include "lib/cudnn/dnn.h"
-#include "matmul/matmul_cuda.h"
 #include "platform/cuda.h"
 
 static const tn_platform_row platform = {
@@ -70,36 +69,27 @@ static const tn_library_row *const libraries[] = {&cuda_driver_row,
                                                   &cuda_dnn_row,
                                                   NULL};
 
-static const tn_kernel_row *const kernels[] = {&cuda_permute_row,
-                                               &cuda_cast_row,
-                                               &cuda_fill_row,
-                                               &cuda_unary_row,
-                                               &cuda_binary_row,
-                                               &cuda_reduce_row,
-                                               &cuda_softmax_row,
-                                               &cuda_norm_row,
-                                               &cuda_rotary_row,
-                                               &cuda_matmul_row,
-                                               &cuda_matmul_int8_row,
-                                               &cuda_attention_row,
-                                               &cuda_attention_invariant_row,
-                                               &cuda_attention_backward_row,
-                                               &cuda_dnn_attention_row,
-                                               &cuda_dnn_gradient_row,
-                                               &cuda_dnn_gradient_repeating_row,
-                                               &cuda_blas_matmul_row,
-                                               &cuda_blas_tf32_row,
-                                               &cuda_blas_half_row,
-                                               &cuda_blas_half_reduced_row,
-                                               &cuda_blas_f16_sums_row,
-                                               &cuda_blas_int8_row,
-                                               &cuda_blas_grouped_row,
-                                               &cuda_blas_grouped_half_row,
-#define LT_ROWS_(kind) \
+/* Rows of the libraries, without those of cuBLASLt. */
+#define LIBRARY_ROWS(ROW)                \
+    ROW(cuda_dnn_attention_row)          \
+    ROW(cuda_dnn_gradient_row)           \
+    ROW(cuda_dnn_gradient_repeating_row) \
+    ROW(cuda_blas_matmul_row)            \
+    ROW(cuda_blas_tf32_row)              \
+    ROW(cuda_blas_half_row)              \
+    ROW(cuda_blas_half_reduced_row)      \
+    ROW(cuda_blas_f16_sums_row)          \
+    ROW(cuda_blas_int8_row)              \
+    ROW(cuda_blas_grouped_row)           \
+    ROW(cuda_blas_grouped_half_row)
+
+#define ADDRESS(row) &row,
+#define ADDRESSES(kind) \
     &cuda_lt_##kind##_rows[0].row, &cuda_lt_##kind##_rows[1].row, &cuda_lt_##kind##_rows[2].row,
-                                               LT_ROWS_LIST(LT_ROWS_)
-#undef LT_ROWS_
-                                                   NULL};
+static const tn_kernel_row *const kernels[] = {CUDA_ROWS(ADDRESS) LIBRARY_ROWS(ADDRESS)
+                                                   LT_ROWS_LIST(ADDRESSES) NULL};
+#undef ADDRESS
+#undef ADDRESSES
 
 static const tn_module module = {
     .struct_size = sizeof module,

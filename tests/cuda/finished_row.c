@@ -2,8 +2,8 @@
  * cuBLASLt are. Our own kernel takes no complex numbers: a loop here makes their sums. */
 #include "finished_row.h"
 
+#include "../../backends/cuda/kernels/rows.h"
 #include "../../backends/cuda/lib/cublas/cublas_after.h"
-#include "../../backends/cuda/matmul/matmul_cuda.h"
 #include "../../backends/cuda/matmul/matmul_finish.h"
 
 #include <complex.h>

@@ -6,7 +6,7 @@
 #include "../../backends/cuda/attention/attention_cuda.h"
 #include "../../backends/cuda/compile/ready.h"
 #include "../../backends/cuda/kernels/layout.h"
-#include "../../backends/cuda/matmul/matmul_cuda.h"
+#include "../../backends/cuda/kernels/rows.h"
 #include "../../backends/cuda/matmul/matmul_finish.h"
 #include "module_host.h"
 #include "op/op.h"

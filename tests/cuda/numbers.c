@@ -8,7 +8,7 @@
 
 #include "../../backends/cuda/attention/attention_cuda.h"
 #include "../../backends/cuda/kernels/layout.h"
-#include "../../backends/cuda/matmul/matmul_cuda.h"
+#include "../../backends/cuda/kernels/rows.h"
 #include "tenon/module/attention.h"
 
 #include <dlfcn.h>

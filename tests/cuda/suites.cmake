@@ -74,6 +74,7 @@ add_dependencies(test_cuda_cudnn_threads stub_cudnn)
 
 # The kernels' texts through NVIDIA's compiler, where that is.
 tenon_cuda_test(kernels SOURCES $<TARGET_OBJECTS:tenon-cuda>)
+target_include_directories(test_cuda_kernels PRIVATE "${cuda_rows_folder}")
 if(TENON_NVRTC_LIBRARY)
   get_filename_component(folder "${TENON_NVRTC_LIBRARY}" DIRECTORY)
   set_property(TEST cuda.kernels APPEND PROPERTY ENVIRONMENT
@@ -96,6 +97,7 @@ tenon_test(cuda/numbers LABELS release-only SOURCES cuda/finished_row.c
   "${PROJECT_SOURCE_DIR}/backends/cuda/lib/cublas/cublas_after.c" ${cuda_planning} DEFINITIONS
   HOST_CUDA="${CMAKE_CURRENT_SOURCE_DIR}/cuda/host_cuda.h" HOST_INCLUDE="${PROJECT_SOURCE_DIR}/include"
   HOST_CXX="${TENON_CXX_FLOAT16}")
+target_include_directories(test_cuda_numbers PRIVATE "${cuda_rows_folder}")
 tenon_cuda_texts(test_cuda_numbers)
 
 tenon_test_script(cuda/platform)

@@ -1,6 +1,8 @@
 /* What the attention kernels support, and what they cost. */
 #include "attention_cuda.h"
 
+#include "../kernels/rows.h"
+
 #include "tenon/module/attention.h"
 
 #include <float.h>

@@ -35,7 +35,9 @@ static tn_status admit_binary(const tn_kernel_row *row, const tn_query *query, t
 }
 
 const tn_kernel_row cuda_binary_row = {
-    CUDA_ROW("binary", BINARY),
+    .name = "cuda.binary.own",
+    .op = TN_OP_BINARY,
+    CUDA_ROW,
     .dtypes = cuda_number_dtypes,
     .numerics = CUDA_REPEATS,
     .honours = TN_EACH_USES_STRIDES | TN_EACH_USES_BROADCAST | TN_EACH_USES_OUT_DTYPE |

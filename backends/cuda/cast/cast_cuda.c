@@ -19,7 +19,9 @@ static tn_status admit_cast(const tn_kernel_row *row, const tn_query *query, tn_
 }
 
 const tn_kernel_row cuda_cast_row = {
-    CUDA_ROW("cast", CAST),
+    .name = "cuda.cast.own",
+    .op = TN_OP_CAST,
+    CUDA_ROW,
     .dtypes = cuda_number_dtypes,
     .numerics = CUDA_EVERYWHERE,
     .honours = TN_EACH_USES_STRIDES | TN_EACH_USES_BROADCAST | TN_EACH_USES_OUT_DTYPE,

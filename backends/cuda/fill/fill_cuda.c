@@ -15,7 +15,13 @@ static tn_status admit_fill(const tn_kernel_row *row, const tn_query *query, tn_
 }
 
 const tn_kernel_row cuda_fill_row = {
-    CUDA_ROW("fill", FILL),          .dtypes = cuda_number_dtypes, .numerics = CUDA_EVERYWHERE,
-    .honours = TN_EACH_USES_STRIDES, .admit = admit_fill,          .plan = plan_fill,
+    .name = "cuda.fill.own",
+    .op = TN_OP_FILL,
+    CUDA_ROW,
+    .dtypes = cuda_number_dtypes,
+    .numerics = CUDA_EVERYWHERE,
+    .honours = TN_EACH_USES_STRIDES,
+    .admit = admit_fill,
+    .plan = plan_fill,
     .run = cuda_elementwise_run,
 };

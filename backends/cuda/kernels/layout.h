@@ -91,15 +91,10 @@ cuda_dropout_args cuda_dropout_args_of(const tn_attention_op *at, void *out, int
 enum { CUDA_VECTOR = 16 };
 
 /* The fields that rows have in common. The version is increased for all of them together. */
-#define CUDA_ROW(word, NAME)                                                               \
-    .struct_size = sizeof(tn_kernel_row), .name = "cuda." word ".own", .platform = "cuda", \
-    .library = "nvrtc", .op = TN_OP_##NAME, .version = 2, .flops_per_us = 2e7,             \
-    .bytes_per_us = 3e6, .overhead_us = 4, .alignment = CUDA_VECTOR,                       \
+#define CUDA_ROW                                                                                \
+    .struct_size = sizeof(tn_kernel_row), .platform = "cuda", .library = "nvrtc", .version = 2, \
+    .flops_per_us = 2e7, .bytes_per_us = 3e6, .overhead_us = 4, .alignment = CUDA_VECTOR,       \
     .plan_release = cuda_plan_release
-
-extern const tn_kernel_row cuda_permute_row, cuda_cast_row, cuda_fill_row, cuda_unary_row,
-    cuda_binary_row, cuda_reduce_row, cuda_softmax_row, cuda_norm_row, cuda_rotary_row,
-    cuda_attention_row, cuda_attention_invariant_row, cuda_attention_backward_row;
 
 /* The dtypes of numbers and of floats, terminated by 0. */
 extern const tn_dtype cuda_number_dtypes[];

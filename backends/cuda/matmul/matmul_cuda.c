@@ -211,7 +211,9 @@ static double cost(const tn_kernel_row *row, const tn_query *query)
 }
 
 const tn_kernel_row cuda_matmul_row = {
-    CUDA_ROW("matmul", MATMUL),
+    .name = "cuda.matmul.own",
+    .op = TN_OP_MATMUL,
+    CUDA_ROW,
     .dtypes = cuda_float_dtypes,
     .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_BATCH_INVARIANT,
     .honours = TN_MATMUL_USES_BATCH | TN_MATMUL_USES_BROADCAST | TN_MATMUL_USES_TRANSPOSE |

@@ -6,8 +6,6 @@
 
 #include <stdbool.h>
 
-extern const tn_kernel_row cuda_matmul_row, cuda_matmul_int8_row;
-
 /* Returns the number of tiles of that side length that cover a size. */
 int64_t cuda_tiles_along(int64_t size, int64_t side);
 

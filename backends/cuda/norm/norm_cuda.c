@@ -21,7 +21,9 @@ static tn_status plan_norm(const tn_run *run, void **out, uint64_t *out_bytes, t
 }
 
 const tn_kernel_row cuda_norm_row = {
-    CUDA_ROW("norm", NORM),
+    .name = "cuda.norm.own",
+    .op = TN_OP_NORM,
+    CUDA_ROW,
     .dtypes = cuda_float_dtypes,
     .numerics = CUDA_ROWWISE_NUMERICS,
     .honours = CUDA_ROWWISE_USES | TN_EACH_USES_WEIGHT | TN_EACH_USES_BIAS,

@@ -110,8 +110,13 @@ static const tn_dtype bits_dtypes[] = {
     TN_F8_E4M3FN, TN_F8_E5M2, TN_F8_E4M3FNUZ, TN_F8_E5M2FNUZ, 0};
 
 const tn_kernel_row cuda_permute_row = {
-    CUDA_ROW("permute", PERMUTE), .dtypes = bits_dtypes,
-    .numerics = CUDA_EVERYWHERE,  .honours = TN_EACH_USES_STRIDES | TN_EACH_USES_BROADCAST,
-    .admit = admit_permute,       .plan = plan_permute,
+    .name = "cuda.permute.own",
+    .op = TN_OP_PERMUTE,
+    CUDA_ROW,
+    .dtypes = bits_dtypes,
+    .numerics = CUDA_EVERYWHERE,
+    .honours = TN_EACH_USES_STRIDES | TN_EACH_USES_BROADCAST,
+    .admit = admit_permute,
+    .plan = plan_permute,
     .run = cuda_elementwise_run,
 };

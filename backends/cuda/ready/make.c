@@ -8,7 +8,7 @@
 #include "../attention/attention_cuda.h"
 #include "../compile/ready.h"
 #include "../kernels/layout.h"
-#include "../matmul/matmul_cuda.h"
+#include "../kernels/rows.h"
 #include "../matmul/matmul_finish.h"
 
 #include <dlfcn.h>

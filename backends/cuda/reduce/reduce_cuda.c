@@ -188,7 +188,9 @@ static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refus
 }
 
 const tn_kernel_row cuda_reduce_row = {
-    CUDA_ROW("reduce", REDUCE),
+    .name = "cuda.reduce.own",
+    .op = TN_OP_REDUCE,
+    CUDA_ROW,
     .dtypes = cuda_number_dtypes,
     .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_BATCH_INVARIANT,
     .honours = TN_EACH_USES_STRIDES | TN_EACH_USES_BROADCAST | TN_EACH_USES_OUT_DTYPE,

@@ -35,8 +35,13 @@ static tn_status plan_rotary(const tn_run *run, void **out, uint64_t *out_bytes,
 }
 
 const tn_kernel_row cuda_rotary_row = {
-    CUDA_ROW("rotary", ROTARY),        .dtypes = cuda_float_dtypes,
-    .numerics = CUDA_ROWWISE_NUMERICS, .honours = CUDA_ROWWISE_USES | TN_EACH_USES_PARTIAL,
-    .admit = cuda_rowwise_admit,       .plan = plan_rotary,
+    .name = "cuda.rotary.own",
+    .op = TN_OP_ROTARY,
+    CUDA_ROW,
+    .dtypes = cuda_float_dtypes,
+    .numerics = CUDA_ROWWISE_NUMERICS,
+    .honours = CUDA_ROWWISE_USES | TN_EACH_USES_PARTIAL,
+    .admit = cuda_rowwise_admit,
+    .plan = plan_rotary,
     .run = cuda_rowwise_run,
 };

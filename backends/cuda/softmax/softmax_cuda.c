@@ -14,8 +14,13 @@ static tn_status plan_softmax(const tn_run *run, void **out, uint64_t *out_bytes
 }
 
 const tn_kernel_row cuda_softmax_row = {
-    CUDA_ROW("softmax", SOFTMAX),      .dtypes = cuda_float_dtypes,
-    .numerics = CUDA_ROWWISE_NUMERICS, .honours = CUDA_ROWWISE_USES | TN_EACH_USES_LOG,
-    .admit = cuda_rowwise_admit,       .plan = plan_softmax,
+    .name = "cuda.softmax.own",
+    .op = TN_OP_SOFTMAX,
+    CUDA_ROW,
+    .dtypes = cuda_float_dtypes,
+    .numerics = CUDA_ROWWISE_NUMERICS,
+    .honours = CUDA_ROWWISE_USES | TN_EACH_USES_LOG,
+    .admit = cuda_rowwise_admit,
+    .plan = plan_softmax,
     .run = cuda_rowwise_run,
 };

@@ -47,7 +47,9 @@ static tn_status admit_unary(const tn_kernel_row *row, const tn_query *query, tn
 }
 
 const tn_kernel_row cuda_unary_row = {
-    CUDA_ROW("unary", UNARY),
+    .name = "cuda.unary.own",
+    .op = TN_OP_UNARY,
+    CUDA_ROW,
     .dtypes = cuda_number_dtypes,
     .numerics = CUDA_REPEATS,
     .honours = TN_EACH_USES_STRIDES | TN_EACH_USES_BROADCAST | TN_EACH_USES_OUT_DTYPE |
