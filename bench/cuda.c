@@ -8,8 +8,7 @@
 #include "cuda_open.h"
 #include "harness.h"
 
-#include "../backends/cuda/compile/texts.h"
-#include "../backends/cuda/kernels/args.h"
+#include "../backends/cuda/kernels/elementwise.h"
 #include "os/bind.h"
 
 #include <stdio.h>
@@ -89,7 +88,7 @@ static bool load_function(void)
 {
     static const char options[] = "-DIN=f32\n-DOUT=f32\n-DCOMPUTE(a,b)=of_add(a,b)\n-DINPUTS=2\n"
                                   "-DWRAPS=0\n-DVECTOR=4\n-DINDEX=unsigned\n-DCOMPUTED=1\n";
-    const cuda_case wanted = {CUDA_UNIT_EACH, "dense", options};
+    const cuda_case wanted = {&cuda_elementwise_unit, "dense", options};
     void *compiler = NULL, *code = NULL;
     cu_module module = NULL;
     size_t size = 0;

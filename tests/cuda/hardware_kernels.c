@@ -7,8 +7,8 @@
 
 #include "hardware.h"
 
+#include "../../backends/cuda/attention/attention_dropout.h"
 #include "../../backends/cuda/compile/code.h"
-#include "../../backends/cuda/compile/texts.h"
 #include "../../backends/cuda/kernels/layout.h"
 #include "tenon/module/kernel.h"
 #include "tenon/module/philox.h"
@@ -91,7 +91,6 @@ static cuda *platform;
 
 static cuda_kernel *find_keeper(void)
 {
-    const cuda_case wanted = {CUDA_UNIT_DROPOUT, CUDA_DROPOUT_FUNCTION, CUDA_DROPOUT_OPTIONS};
     cuda_kernel *kernel = NULL;
     tni_cache *cache = NULL;
     void *made = NULL;
@@ -103,7 +102,7 @@ static cuda_kernel *find_keeper(void)
     const cuda_nvrtc *compiler = cuda_compiler(platform);
     if (!compiler)
         skip_because("dropout needs NVIDIA's compiler, nvrtc, which is not here");
-    must(cuda_kernel_get(platform, compiler, 0, &wanted, &kernel, &err));
+    must(cuda_kernel_get(platform, compiler, 0, &cuda_dropout_case, &kernel, &err));
     return kernel;
 }
 

@@ -4,6 +4,7 @@
 #include "scratch.h"
 
 #include "../../backends/cuda/attention/attention_cuda.h"
+#include "../../backends/cuda/attention/attention_dropout.h"
 #include "../../backends/cuda/compile/ready.h"
 #include "../../backends/cuda/kernels/layout.h"
 #include "../../backends/cuda/kernels/rows.h"
@@ -143,12 +144,14 @@ static void every_row_compiles_and_is_launched(void **state)
         assert_true(compiled >= 1);
 }
 
+extern const cuda_unit cuda_permute_unit;
+
 static void what_was_compiled_is_kept(void **state)
 {
     void *code = NULL;
     size_t size = 0;
     tn_error err;
-    const cuda_case wanted = {CUDA_UNIT_PERMUTE, "tiled", "-DELEMENT=u64\n-DINDEX=unsigned\n"};
+    const cuda_case wanted = {&cuda_permute_unit, "tiled", "-DELEMENT=u64\n-DINDEX=unsigned\n"};
     (void)state;
     begin();
     for (int turn = 0; turn < 2; turn++) {
@@ -180,7 +183,7 @@ static void random_numbers_compile(void **state)
             size_t size = 0;
             tn_error err;
             snprintf(options, sizeof options, CUDA_RANDOM_OPTIONS, types[i], kind, "unsigned");
-            const cuda_case wanted = {CUDA_UNIT_RANDOM, "random_blocks", options};
+            const cuda_case wanted = {&cuda_random_unit, "random_blocks", options};
             if (cuda_code_make(compiler, "sm_90a", &wanted, &code, &size, &err))
                 fail_msg("%s", err.message);
             give(NULL, code);
@@ -209,7 +212,7 @@ static void helpers_compile(void **state)
     const tn_op product = {.operand = {operand, operand, operand},
                            .as.matmul = {.activation = TN_ACT_GELU}};
     const tn_op complex_product = {.operand = {complex, complex, complex, complex}};
-    cuda_case wanted[4] = {{CUDA_UNIT_DROPOUT, CUDA_DROPOUT_FUNCTION, CUDA_DROPOUT_OPTIONS}};
+    cuda_case wanted[4] = {cuda_dropout_case};
     tn_error err;
     (void)state;
     begin();

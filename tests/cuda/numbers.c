@@ -7,6 +7,7 @@
 #include "tenon/tenon.h"
 
 #include "../../backends/cuda/attention/attention_cuda.h"
+#include "../../backends/cuda/attention/attention_dropout.h"
 #include "../../backends/cuda/kernels/layout.h"
 #include "../../backends/cuda/kernels/rows.h"
 #include "tenon/module/attention.h"
@@ -26,23 +27,30 @@ static cuda_kernel *kernels_made;
 static char folder[SCRATCH_PATH];
 static const tn_host *lent;
 
-static const char *args_of(int32_t unit)
+/* Returns the type of the argument of a unit's kernels. */
+static const char *args_of(const cuda_unit *unit)
 {
-    switch (unit) {
-    case CUDA_UNIT_EACH:
-    case CUDA_UNIT_PERMUTE: return "cuda_each_args";
-    case CUDA_UNIT_REDUCE: return "cuda_reduce_args";
-    case CUDA_UNIT_RANDOM: return "cuda_random_args";
-    case CUDA_UNIT_MATMUL_FINISH:
-    case CUDA_UNIT_MATMUL: return "cuda_matmul_args";
-    case CUDA_UNIT_ATTENTION:
-    case CUDA_UNIT_ATTENTION_FEW:
-    case CUDA_UNIT_ATTENTION_EMPTY:
-    case CUDA_UNIT_ATTENTION_JOIN: return "cuda_attention_args";
-    case CUDA_UNIT_ATTENTION_BACK: return "cuda_gradient_args";
-    case CUDA_UNIT_DROPOUT: return "cuda_dropout_args";
-    default: return "cuda_rows_args";
+    static const struct {
+        const char *unit, *args;
+    } types[] = {
+        {"elementwise.cu", "cuda_each_args"},
+        {"permute.cu", "cuda_each_args"},
+        {"reduce.cu", "cuda_reduce_args"},
+        {"random.cu", "cuda_random_args"},
+        {"matmul_finish.cu", "cuda_matmul_args"},
+        {"matmul.cu", "cuda_matmul_args"},
+        {"attention.cu", "cuda_attention_args"},
+        {"attention_few.cu", "cuda_attention_args"},
+        {"attention_empty.cu", "cuda_attention_args"},
+        {"attention_join.cu", "cuda_attention_args"},
+        {"attention_backward.cu", "cuda_gradient_args"},
+        {"dropout.cu", "cuda_dropout_args"},
+    };
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        if (strcmp(types[i].unit, cuda_unit_name(unit)) == 0)
+            return types[i].args;
     }
+    return "cuda_rows_args";
 }
 
 /* Puts the host's function in the place of an instruction that is written by hand. */
@@ -106,7 +114,8 @@ tn_status cuda_kernel_get(cuda *self, const cuda_nvrtc *nvrtc, int32_t device,
     char key[sizeof kernels_made->key];
     char source[SCRATCH_PATH + 32], object[SCRATCH_PATH + 32], command[3 * SCRATCH_PATH];
     (void)self, (void)nvrtc, (void)device;
-    snprintf(key, sizeof key, "%d %s %s", (int)wanted->unit, wanted->function, wanted->options);
+    snprintf(key, sizeof key, "%s %s %s", cuda_unit_name(wanted->unit), wanted->function,
+             wanted->options);
     *out = find_made(key);
     if (*out)
         return TN_OK;
@@ -862,7 +871,7 @@ static void hold_random(int kind, const char *type, tn_dtype dtype)
     memset(found, 0xA5, ROOM);
     memset(expected, 0xA5, ROOM);
     snprintf(options, sizeof options, CUDA_RANDOM_OPTIONS, type, kind, cuda_index_of(COUNT));
-    const cuda_case wanted = {CUDA_UNIT_RANDOM, "random_blocks", options};
+    const cuda_case wanted = {&cuda_random_unit, "random_blocks", options};
     if (cuda_kernel_get(NULL, NULL, 0, &wanted, &kernel, &err) ||
         tn_generator_create(1, &generator, &err) ||
         tn_generator_state_set(generator, &state, &err) ||
@@ -896,8 +905,7 @@ static void dropout_keeps_what_the_processors_does(void **state)
     tn_error err;
     (void)state;
     begin();
-    const cuda_case wanted = {CUDA_UNIT_DROPOUT, CUDA_DROPOUT_FUNCTION, CUDA_DROPOUT_OPTIONS};
-    if (cuda_kernel_get(NULL, NULL, 0, &wanted, &kernel, &err))
+    if (cuda_kernel_get(NULL, NULL, 0, &cuda_dropout_case, &kernel, &err))
         fail_msg("%s", err.message);
     for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++) {
         const tn_attention_op at = {.heads = HEADS,

@@ -5,6 +5,10 @@
 #include "../../backends/cuda/compile/ready.h"
 #include "../../backends/cuda/compile/texts.h"
 
+static const cuda_text each_text = {.name = "elementwise.cu"},
+                       permute_text = {.name = "permute.cu"};
+static const cuda_unit each = {{&each_text}}, permute = {{&permute_text}};
+
 /* Entries as they lie in the file; options and code are shorter than 16 bytes each. */
 typedef struct entry {
     cuda_ready head;
@@ -14,11 +18,11 @@ typedef struct entry {
 
 extern const _Alignas(16) entry cuda_ready_data[];
 const _Alignas(16) entry cuda_ready_data[] = {
-    {{"sm_80", "dense", CUDA_UNIT_EACH, 7, 5, 1300}, "-DA=1\n", "eight"},
-    {{"sm_90a", "dense", CUDA_UNIT_EACH, 7, 4, 1300}, "-DA=1\n", "nine"},
-    {{"sm_90a", "dense", CUDA_UNIT_EACH, 7, 16, 1300}, "-DA=2\n", "sixteen bytes .."},
-    {{"sm_90a", "tiled", CUDA_UNIT_PERMUTE, 1, 1, 1300}, "", "x"},
-    {{"", "", 0, 0, 0, 0}, "", ""},
+    {{"sm_80", "dense", "elementwise.cu", 7, 5, 1300, 0}, "-DA=1\n", "eight"},
+    {{"sm_90a", "dense", "elementwise.cu", 7, 4, 1300, 0}, "-DA=1\n", "nine"},
+    {{"sm_90a", "dense", "elementwise.cu", 7, 16, 1300, 0}, "-DA=2\n", "sixteen bytes .."},
+    {{"sm_90a", "tiled", "permute.cu", 1, 1, 1300, 0}, "", "x"},
+    {{"", "", "", 0, 0, 0, 0}, "", ""},
 };
 
 static void *take(void *self, size_t size, size_t align)
@@ -80,13 +84,13 @@ static void a_case_is_found_by_all_that_it_is(void **state)
     (void)state;
     assert_int_equal(cuda_ready_count(), 4);
     assert_int_equal(cuda_ready_compiler(), 1300);
-    expect("sm_90a", &(cuda_case){CUDA_UNIT_EACH, "dense", "-DA=1\n"}, "nine");
-    expect("sm_86", &(cuda_case){CUDA_UNIT_EACH, "dense", "-DA=1\n"}, "eight");
-    expect("sm_90a", &(cuda_case){CUDA_UNIT_EACH, "dense", "-DA=2\n"}, "sixteen bytes ..");
-    expect("sm_86", &(cuda_case){CUDA_UNIT_EACH, "dense", "-DA=2\n"}, NULL);
-    expect("sm_90a", &(cuda_case){CUDA_UNIT_PERMUTE, "tiled", ""}, "x");
-    expect("sm_90a", &(cuda_case){CUDA_UNIT_EACH, "tiled", ""}, NULL);
-    expect("sm_90a", &(cuda_case){CUDA_UNIT_EACH, "strided", "-DA=1\n"}, NULL);
+    expect("sm_90a", &(cuda_case){&each, "dense", "-DA=1\n"}, "nine");
+    expect("sm_86", &(cuda_case){&each, "dense", "-DA=1\n"}, "eight");
+    expect("sm_90a", &(cuda_case){&each, "dense", "-DA=2\n"}, "sixteen bytes ..");
+    expect("sm_86", &(cuda_case){&each, "dense", "-DA=2\n"}, NULL);
+    expect("sm_90a", &(cuda_case){&permute, "tiled", ""}, "x");
+    expect("sm_90a", &(cuda_case){&each, "tiled", ""}, NULL);
+    expect("sm_90a", &(cuda_case){&each, "strided", "-DA=1\n"}, NULL);
 }
 
 static void what_is_ready_serves_without_a_compiler(void **state)

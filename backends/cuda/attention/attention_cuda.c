@@ -2,7 +2,27 @@
  * into how many parts the keys are split; one plan contains all kernels. */
 #include "attention_cuda.h"
 
+#include "attention_dropout.h"
+
 #include <math.h>
+
+CUDA_TEXT_DECLARE(attention_cuh);
+CUDA_TEXT_DECLARE(attention_tile_cuh);
+CUDA_TEXT_DECLARE(attention_cu);
+CUDA_TEXT_DECLARE(attention_few_cu);
+CUDA_TEXT_DECLARE(attention_join_cu);
+CUDA_TEXT_DECLARE(attention_empty_cu);
+const cuda_text cuda_text_of_attention = CUDA_TEXT(attention_cuh, "attention.cuh");
+const cuda_text cuda_text_of_attention_tile = CUDA_TEXT(attention_tile_cuh, "attention_tile.cuh");
+static const cuda_text text_of_many = CUDA_TEXT(attention_cu, "attention.cu");
+static const cuda_text text_of_few = CUDA_TEXT(attention_few_cu, "attention_few.cu");
+static const cuda_text text_of_join = CUDA_TEXT(attention_join_cu, "attention_join.cu");
+static const cuda_text text_of_empty = CUDA_TEXT(attention_empty_cu, "attention_empty.cu");
+static const cuda_unit many_unit = {
+    {CUDA_ATTENTION_PARTS, &cuda_text_of_attention_tile, &text_of_many}};
+static const cuda_unit few_unit = {{CUDA_ATTENTION_PARTS, &text_of_few}};
+static const cuda_unit join_unit = {{CUDA_ATTENTION_PARTS, &text_of_join}};
+static const cuda_unit empty_unit = {{CUDA_ATTENTION_PARTS, &text_of_empty}};
 
 /* As in the kernels' sources: rows per block of attention_many, also for f64, and of attention_few. */
 enum { MANY = 64, MANY_F64 = 32, FEW = 4 };
@@ -109,7 +129,7 @@ static void options_of_any(const tn_op *op, char *out)
 void cuda_attention_empty_case(const tn_op *op, char *options, cuda_case *out)
 {
     options_of_any(op, options);
-    *out = (cuda_case){CUDA_UNIT_ATTENTION_EMPTY, "attention_empty", options};
+    *out = (cuda_case){&empty_unit, "attention_empty", options};
 }
 
 static tn_status get_kernels(const tn_run *run, plan *to, tn_error *err)
@@ -118,14 +138,11 @@ static tn_status get_kernels(const tn_run *run, plan *to, tn_error *err)
     char options[CUDA_ATTENTION_OPTIONS], joined[CUDA_ATTENTION_OPTIONS];
     cuda_attention_options(op, options);
     options_of_any(op, joined);
-    tn_status status =
-        cuda_plan_kernel(run, CUDA_UNIT_ATTENTION_FEW, "attention_few", options, &to->few, err);
+    tn_status status = cuda_plan_kernel(run, &few_unit, "attention_few", options, &to->few, err);
     if (!status)
-        status = cuda_plan_kernel(run, CUDA_UNIT_ATTENTION_JOIN, "attention_join", joined,
-                                  &to->join, err);
+        status = cuda_plan_kernel(run, &join_unit, "attention_join", joined, &to->join, err);
     if (!status && !is_invariant(run->row))
-        status =
-            cuda_plan_kernel(run, CUDA_UNIT_ATTENTION, "attention_many", options, &to->many, err);
+        status = cuda_plan_kernel(run, &many_unit, "attention_many", options, &to->many, err);
     return status;
 }
 

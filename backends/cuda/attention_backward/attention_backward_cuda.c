@@ -2,6 +2,10 @@
  * head size, any strides. One plan serves every length. */
 #include "../attention/attention_cuda.h"
 
+CUDA_TEXT_DECLARE(attention_backward_cu);
+static const cuda_text text = CUDA_TEXT(attention_backward_cu, "attention_backward.cu");
+static const cuda_unit unit = {{CUDA_ATTENTION_PARTS, &cuda_text_of_attention_tile, &text}};
+
 static tn_status plan_gradients(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
 {
     char options[CUDA_ATTENTION_OPTIONS];
@@ -10,11 +14,9 @@ static tn_status plan_gradients(const tn_run *run, void **out, uint64_t *out_byt
     if (status)
         return status;
     cuda_attention_options(run->op, options);
-    status = cuda_plan_kernel(run, CUDA_UNIT_ATTENTION_BACK, "attention_dq", options, &made->kernel,
-                              err);
+    status = cuda_plan_kernel(run, &unit, "attention_dq", options, &made->kernel, err);
     if (!status)
-        status = cuda_plan_kernel(run, CUDA_UNIT_ATTENTION_BACK, "attention_dkv", options,
-                                  &made->second, err);
+        status = cuda_plan_kernel(run, &unit, "attention_dkv", options, &made->second, err);
     if (status)
         cuda_plan_release(run, made);
     else

@@ -1,13 +1,12 @@
 #include "code.h"
 
 #include "ready.h"
-#include "texts.h"
 
 enum { NAME_ROOM = 32, OPTIONS_ROOM = 512 };
 
 struct cuda_kernel {
     cuda_kernel *next;
-    int32_t unit;
+    const cuda_unit *unit;
     char function_name[NAME_ROOM];
     char options[OPTIONS_ROOM];
     void *image; /* kept, because a reset unloads it from the device */

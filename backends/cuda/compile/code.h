@@ -7,12 +7,13 @@
 #include "../platform/cuda.h"
 #include "nvrtc.h"
 #include "tenon/module/kernel.h"
+#include "texts.h"
 
 typedef struct cuda_kernel cuda_kernel;
 
 /* Identifies a kernel. The options, one per line, select the variant. */
 typedef struct cuda_case {
-    int32_t unit; /* CUDA_UNIT_... */
+    const cuda_unit *unit;
     const char *function;
     const char *options;
 } cuda_case;

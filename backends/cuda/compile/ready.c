@@ -53,7 +53,7 @@ int cuda_ready_serves(const char *code, const char *device)
 
 static bool is(const cuda_ready *entry, const cuda_case *wanted)
 {
-    return entry->unit == (uint32_t)wanted->unit &&
+    return strcmp(entry->unit, cuda_unit_name(wanted->unit)) == 0 &&
            strcmp(entry->function, wanted->function) == 0 &&
            strcmp(options_of(entry), wanted->options) == 0;
 }

@@ -10,13 +10,15 @@
 typedef struct cuda_ready {
     char architecture[16]; /* "sm_90a" */
     char function[32];
-    uint32_t unit;
+    char unit[32];          /* its name */
     uint32_t options_bytes; /* including the '\0' */
     uint32_t code_bytes;
     uint32_t compiler; /* 1300 is NVRTC 13.0 */
+    uint32_t reserved;
 } cuda_ready;
 
 enum { CUDA_READY_ALIGNMENT = 16 };
+TN_STATIC_ASSERT(sizeof(cuda_ready) == 96, "as the files in ready/ assume");
 
 /* Returns machine code that runs on this architecture: its own, or that of an earlier one of its family; NULL
  * if none exists. The memory is static. */

@@ -1,5 +1,10 @@
 #include "elementwise.h"
 
+CUDA_TEXT_DECLARE(elementwise_cu);
+static const cuda_text text = CUDA_TEXT(elementwise_cu, "elementwise.cu");
+const cuda_unit cuda_elementwise_unit = {
+    {&cuda_text_of_args, &cuda_text_of_common, &cuda_text_of_functions, &text}};
+
 /* Lists the operands in the order of the walk: out is first, because it determines the order of dimensions. */
 static const int32_t places[] = {TN_EACH_OUT, TN_EACH_IN, TN_EACH_OTHER};
 
@@ -52,7 +57,7 @@ tn_status cuda_elementwise_kernel(const tn_run *run, const cuda_elementwise *var
              variant->inputs, variant->wraps, vector, cuda_index_of(elements),
              !variant->keeps_nans);
     plan->blocks = cuda_blocks_for(run, (elements + in_block - 1) / in_block);
-    return cuda_plan_kernel(run, CUDA_UNIT_EACH, dense ? "dense" : "strided", options,
+    return cuda_plan_kernel(run, &cuda_elementwise_unit, dense ? "dense" : "strided", options,
                             &plan->kernel, err);
 }
 

@@ -5,6 +5,8 @@
 
 #include "layout.h"
 
+extern const cuda_unit cuda_elementwise_unit;
+
 /* A variant of the kernels, in terms of their source. */
 typedef struct cuda_elementwise {
     const char *in, *out; /* element types; without inputs, `in` is ignored */

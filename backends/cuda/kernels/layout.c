@@ -1,5 +1,12 @@
 #include "layout.h"
 
+CUDA_TEXT_DECLARE(numbers_h);
+CUDA_TEXT_DECLARE(random_cu);
+static const cuda_text text_of_numbers = CUDA_TEXT(numbers_h, "numbers.h");
+static const cuda_text text_of_random = CUDA_TEXT(random_cu, "random.cu");
+const cuda_unit cuda_random_unit = {{&cuda_text_of_args, &cuda_text_of_common, &cuda_text_of_philox,
+                                     &text_of_numbers, &text_of_random}};
+
 const tn_dtype cuda_number_dtypes[] = {TN_F32, TN_BF16, TN_F16, TN_F64, TN_I8,  TN_I16,  TN_I32,
                                        TN_I64, TN_U8,   TN_U16, TN_U32, TN_U64, TN_BOOL, 0};
 const tn_dtype cuda_float_dtypes[] = {TN_F32, TN_BF16, TN_F16, TN_F64, 0};
@@ -108,7 +115,7 @@ unsigned cuda_blocks_on(cuda *self, int32_t device, int64_t units)
     return (unsigned)(units < 1 ? 1 : units < most ? units : most);
 }
 
-tn_status cuda_plan_kernel(const tn_run *run, int32_t unit, const char *function,
+tn_status cuda_plan_kernel(const tn_run *run, const cuda_unit *unit, const char *function,
                            const char *options, cuda_kernel **out, tn_error *err)
 {
     const cuda_case wanted = {unit, function, options};
@@ -124,24 +131,6 @@ tn_status cuda_plan_launch(const tn_run *run, cuda_kernel *kernel, unsigned bloc
                                 .args = args,
                                 .stream = run->stream};
     return cuda_kernel_launch(run->platform, run->device, &launch, err);
-}
-
-unsigned cuda_dropout_least(double dropout)
-{
-    const double bound = dropout * (1 << 24);
-    const unsigned whole = (unsigned)bound;
-    return whole + ((double)whole < bound);
-}
-
-cuda_dropout_args cuda_dropout_args_of(const tn_attention_op *at, void *out, int64_t elements,
-                                       uint16_t one)
-{
-    return (cuda_dropout_args){.out = out,
-                               .elements = elements,
-                               .seed = at->seed,
-                               .block = at->offset,
-                               .least = cuda_dropout_least(at->dropout),
-                               .one = one};
 }
 
 int cuda_walk_sizes(const tn_walk *walk, long long *out)

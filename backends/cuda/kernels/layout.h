@@ -45,7 +45,7 @@ unsigned cuda_blocks_for(const tn_run *run, int64_t units);
 unsigned cuda_blocks_on(cuda *self, int32_t device, int64_t units);
 
 /* Gets the kernel of a variant, with the run's compiler. */
-tn_status cuda_plan_kernel(const tn_run *run, int32_t unit, const char *function,
+tn_status cuda_plan_kernel(const tn_run *run, const cuda_unit *unit, const char *function,
                            const char *options, cuda_kernel **out, tn_error *err);
 
 /* Queues one of the plan's kernels on the run's stream. */
@@ -72,19 +72,10 @@ typedef struct cuda_count {
 tn_status cuda_admit_counts(const cuda_count *counts, size_t number, int64_t most, const char *text,
                             tn_refusal *why);
 
-/* Options for random numbers: OUT, KIND, INDEX. */
+/* The unit of random numbers, and its options: OUT, KIND, INDEX. */
+extern const cuda_unit cuda_random_unit;
 #define CUDA_RANDOM_OPTIONS "-DOUT=%s\n-DKIND=%d\n-DINDEX=%s\n-DCOMPUTED=1\n-default-device\n"
 enum { CUDA_RANDOM_OPTIONS_ROOM = 112 };
-
-/* The kernel for dropout masks of at most 2^31 - 1 elements. */
-#define CUDA_DROPOUT_FUNCTION "dropout_kept"
-#define CUDA_DROPOUT_OPTIONS  "-default-device\n"
-
-/* Returns the least 24-bit number k that is kept: k / 2^24 is at least the op's dropout. */
-unsigned cuda_dropout_least(double dropout);
-/* `one` is written for kept weights. */
-cuda_dropout_args cuda_dropout_args_of(const tn_attention_op *at, void *out, int64_t elements,
-                                       uint16_t one);
 
 /* Bytes that a thread reads or writes at once if they are aligned: the largest alignment that kernels
  * distinguish. No element is larger. */

@@ -15,7 +15,7 @@ tn_status cuda_random(void *any, const tn_random_job *job, tn_error *err)
         return tn_fail(err, TN_UNSUPPORTED, 0, "cuda", "no such numbers on the device");
     snprintf(options, sizeof options, CUDA_RANDOM_OPTIONS, type, words ? 0 : (int)job->kind,
              cuda_index_of(job->elements));
-    const cuda_case wanted = {CUDA_UNIT_RANDOM, "random_blocks", options};
+    const cuda_case wanted = {&cuda_random_unit, "random_blocks", options};
     tn_status status = cuda_kernel_get(self, compiler, job->device, &wanted, &kernel, err);
     if (status) /* if code cannot be compiled or loaded, the caller can still fall back */
         return status == TN_DEVICE_LOST || status == TN_OUT_OF_MEMORY ? status : TN_UNSUPPORTED;

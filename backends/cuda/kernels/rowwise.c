@@ -1,5 +1,8 @@
 #include "rowwise.h"
 
+CUDA_TEXT_DECLARE(rowwise_cuh);
+const cuda_text cuda_text_of_rowwise = CUDA_TEXT(rowwise_cuh, "rowwise.cuh");
+
 bool cuda_rowwise_has_vectors(const tn_op *op, int32_t operand, int64_t vector)
 {
     const tn_layout *layout = &op->operand[operand];

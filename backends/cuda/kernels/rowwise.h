@@ -5,6 +5,9 @@
 
 #include "layout.h"
 
+/* rowwise.cuh, a part of these operators' units. */
+extern const cuda_text cuda_text_of_rowwise;
+
 /* How threads share a row. */
 typedef struct cuda_sharing {
     int group;   /* threads per row: a warp or a block */
@@ -28,7 +31,7 @@ const char *cuda_rowwise_type(tn_dtype dtype);
 
 /* A kernel of an operator. */
 typedef struct cuda_rowwise {
-    int32_t unit;
+    const cuda_unit *unit;
     const char *function;
     const char *options; /* those of the operator; cuda_rowwise_plan adds types and sharing */
     cuda_sharing sharing;

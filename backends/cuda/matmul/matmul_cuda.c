@@ -4,6 +4,11 @@
 
 #include "../kernels/layout.h"
 
+CUDA_TEXT_DECLARE(matmul_cu);
+static const cuda_text text = CUDA_TEXT(matmul_cu, "matmul.cu");
+static const cuda_unit unit = {
+    {&cuda_text_of_args, &cuda_text_of_common, &cuda_text_of_functions, &text}};
+
 /* Side lengths of tiles. */
 enum { NARROW = 16, WIDE = 32 };
 
@@ -136,7 +141,7 @@ static tn_status plan_tiles(const tn_run *run, int64_t side, cuda_kernel **out, 
              cuda_type_of(op->operand[TN_MATMUL_A].dtype),
              cuda_type_of(op->operand[TN_MATMUL_OUT].dtype), cuda_type_of(op->as.matmul.acc),
              (int)(side / THREADS_ALONG), cuda_matmul_function(op->as.matmul.activation));
-    return cuda_plan_kernel(run, CUDA_UNIT_MATMUL, "matmul_tiles", options, out, err);
+    return cuda_plan_kernel(run, &unit, "matmul_tiles", options, out, err);
 }
 
 /* Sizes and strides are passed in each run, so one plan serves all of them. */

@@ -2,6 +2,11 @@
 
 #include "matmul_cuda.h"
 
+CUDA_TEXT_DECLARE(matmul_finish_cu);
+static const cuda_text text = CUDA_TEXT(matmul_finish_cu, "matmul_finish.cu");
+static const cuda_unit unit = {
+    {&cuda_text_of_args, &cuda_text_of_common, &cuda_text_of_functions, &text}};
+
 enum { AT_ONCE = 32 }; /* bytes of a thread's sums; must match the kernel */
 
 /* Out's rows, or its columns if out is column-major. */
@@ -107,7 +112,7 @@ void cuda_finish_case(const tn_op *op, char *options, cuda_case *out)
     snprintf(options, CUDA_FINISH_OPTIONS,
              "-DOUT=%s\n-DFUNCTION(x)=%s\n-DCOMPUTED=1\n-default-device\n", type_of(dtype),
              function_of(op->as.matmul.activation, dtype));
-    *out = (cuda_case){CUDA_UNIT_MATMUL_FINISH, "matmul_finish", options};
+    *out = (cuda_case){&unit, "matmul_finish", options};
 }
 
 tn_status cuda_finish_plan(const tn_run *run, const tn_layout *sums, cuda_finish *out,

@@ -1,6 +1,11 @@
 /* norm along the last dimension: layer norm and rms norm, with weight and bias. */
 #include "../kernels/rowwise.h"
 
+CUDA_TEXT_DECLARE(norm_cu);
+static const cuda_text text = CUDA_TEXT(norm_cu, "norm.cu");
+static const cuda_unit unit = {{&cuda_text_of_args, &cuda_text_of_common, &cuda_text_of_functions,
+                                &cuda_text_of_rowwise, &text}};
+
 static tn_status plan_norm(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
 {
     const tn_op *op = run->op;
@@ -15,7 +20,7 @@ static tn_status plan_norm(const tn_run *run, void **out, uint64_t *out_bytes, t
              "-DLAYER=%d\n-DHAS_WEIGHT=%d\n-DHAS_BIAS=%d\n-DWEIGHT=%s\n-DBIAS=%s\n",
              op->as.each.kind == TN_NORM_LAYER, weight != 0, bias != 0, cuda_rowwise_type(weight),
              cuda_rowwise_type(bias));
-    const cuda_rowwise variant = {CUDA_UNIT_NORM, "norm_rows", options, sharing,
+    const cuda_rowwise variant = {&unit, "norm_rows", options, sharing,
                                   op->as.each.rows * sharing.group};
     return cuda_rowwise_plan(run, &variant, out, out_bytes, err);
 }

@@ -1,6 +1,10 @@
 /* permute: a copy in tiles if in and out are contiguous along different dimensions, else element by element. */
 #include "../kernels/elementwise.h"
 
+CUDA_TEXT_DECLARE(permute_cu);
+static const cuda_text text = CUDA_TEXT(permute_cu, "permute.cu");
+const cuda_unit cuda_permute_unit = {{&cuda_text_of_args, &cuda_text_of_common, &text}};
+
 /* A copy only moves bits: any type of the dtype's size will do. */
 static const char *bits_type(tn_dtype dtype)
 {
@@ -69,7 +73,7 @@ static tn_status plan_tiles(const tn_run *run, cuda_plan *plan, tn_error *err)
     plan->blocks = cuda_blocks_for(run, tiles);
     snprintf(options, sizeof options, "-DELEMENT=%s\n-DINDEX=%s\n",
              bits_type(run->op->operand[TN_EACH_OUT].dtype), cuda_index_of(tiles));
-    return cuda_plan_kernel(run, CUDA_UNIT_PERMUTE,
+    return cuda_plan_kernel(run, &cuda_permute_unit,
                             has_packs(run->op, args) ? "tiled_pairs" : "tiled", options,
                             &plan->kernel, err);
 }

@@ -6,7 +6,7 @@ __asm__(".pushsection .rodata\n"
         "cuda_ready_data:\n"
         ".incbin \"" CUDA_READY_FILE "\"\n"
         ".balign 16\n"
-        ".zero 64\n"
+        ".zero 96\n"
         ".popsection\n");
 
 extern const unsigned char cuda_ready_data[];

@@ -6,6 +6,7 @@
  * module (compile/ready.h). The kernel rows themselves determine the variants: each row plans a problem on a
  * fictitious device, and the kernels that it requests are compiled. */
 #include "../attention/attention_cuda.h"
+#include "../attention/attention_dropout.h"
 #include "../compile/ready.h"
 #include "../kernels/layout.h"
 #include "../kernels/rows.h"
@@ -97,13 +98,12 @@ tn_status cuda_kernel_get(cuda *self, const cuda_nvrtc *nvrtc, int32_t device,
                                 .header_names = cuda_header_names,
                                 .header_texts = cuda_header_texts,
                                 .headers = cuda_headers};
-    cuda_ready entry = {.unit = (uint32_t)wanted->unit,
-                        .options_bytes = (uint32_t)strlen(wanted->options) + 1,
+    cuda_ready entry = {.options_bytes = (uint32_t)strlen(wanted->options) + 1,
                         .compiler = (uint32_t)(compiler->major * 100 + compiler->minor)};
     void *code = NULL;
     size_t size = 0;
     (void)self, (void)nvrtc, (void)device, (void)out_kernel;
-    snprintf(key, sizeof key, "%d %s %s", (int)wanted->unit, wanted->function, wanted->options);
+    snprintf(key, sizeof key, "%s %s %s", source.name, wanted->function, wanted->options);
     for (int i = 0; i < made; i++) {
         if (strcmp(seen[i], key) == 0) {
             free(text);
@@ -119,6 +119,7 @@ tn_status cuda_kernel_get(cuda *self, const cuda_nvrtc *nvrtc, int32_t device,
         return status;
     snprintf(entry.architecture, sizeof entry.architecture, "%s", architecture);
     snprintf(entry.function, sizeof entry.function, "%s", wanted->function);
+    snprintf(entry.unit, sizeof entry.unit, "%s", source.name);
     entry.code_bytes = (uint32_t)size;
     write_padded(&entry, sizeof entry);
     write_padded(wanted->options, entry.options_bytes);
@@ -235,13 +236,6 @@ static void ready_case(const cuda_case *wanted)
         fail(wanted->function, err.message);
 }
 
-/* The kernel that attention with dropout needs, whichever library computes it. */
-static void ready_dropout(void)
-{
-    const cuda_case wanted = {CUDA_UNIT_DROPOUT, CUDA_DROPOUT_FUNCTION, CUDA_DROPOUT_OPTIONS};
-    ready_case(&wanted);
-}
-
 /* Kernels for the epilogue after a library's matrix products. */
 static void ready_following(tn_op *op)
 {
@@ -329,7 +323,7 @@ int main(int argc, char **argv)
     }
     ready_complex(TN_C64);
     ready_complex(TN_C128);
-    ready_dropout();
+    ready_case(&cuda_dropout_case); /* whichever library computes attention */
     if (fclose(out))
         fail(argv[3], "it cannot be written");
     return 0;

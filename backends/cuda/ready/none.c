@@ -1,3 +1,3 @@
 /* No kernels were compiled ahead: only the terminating entry. */
-extern const _Alignas(16) unsigned char cuda_ready_data[64];
-const _Alignas(16) unsigned char cuda_ready_data[64] = {0};
+extern const _Alignas(16) unsigned char cuda_ready_data[96];
+const _Alignas(16) unsigned char cuda_ready_data[96] = {0};

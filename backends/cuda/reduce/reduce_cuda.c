@@ -2,6 +2,11 @@
  * parts of an output. */
 #include "../kernels/layout.h"
 
+CUDA_TEXT_DECLARE(reduce_cu);
+static const cuda_text text = CUDA_TEXT(reduce_cu, "reduce.cu");
+static const cuda_unit unit = {
+    {&cuda_text_of_args, &cuda_text_of_common, &cuda_text_of_functions, &text}};
+
 /* For contiguous elements, and for columns, where a block has fewer threads per output. */
 enum { PART = 16384, PART_OF_COLUMN = 2048 };
 
@@ -122,11 +127,11 @@ static tn_status plan_kernels(const tn_run *run, cuda_plan *plan, tn_error *err)
     const int64_t jobs = (args->outputs + in_block - 1) / in_block;
     write_options(run->op, dense, dense ? vector : 1, options, sizeof options);
     plan->blocks = cuda_blocks_for(run, jobs * args->parts);
-    tn_status status = cuda_plan_kernel(run, CUDA_UNIT_REDUCE, columns ? "columns" : "rows",
-                                        options, &plan->kernel, err);
+    tn_status status =
+        cuda_plan_kernel(run, &unit, columns ? "columns" : "rows", options, &plan->kernel, err);
     if (!status && args->parts > 1) {
         plan->second_blocks = cuda_blocks_for(run, (args->outputs + 7) / 8);
-        status = cuda_plan_kernel(run, CUDA_UNIT_REDUCE, "finish", options, &plan->second, err);
+        status = cuda_plan_kernel(run, &unit, "finish", options, &plan->second, err);
     }
     return status;
 }

@@ -1,6 +1,11 @@
 /* rotary position embedding: a thread rotates some pairs of a row, or copies as many elements of its rest. */
 #include "../kernels/rowwise.h"
 
+CUDA_TEXT_DECLARE(rotary_cu);
+static const cuda_text text = CUDA_TEXT(rotary_cu, "rotary.cu");
+static const cuda_unit unit = {
+    {&cuda_text_of_args, &cuda_text_of_common, &cuda_text_of_rowwise, &text}};
+
 /* Determines how many pairs a thread rotates: what it reads of in must be aligned to its total size. */
 static cuda_sharing share_pairs(const tn_op *op)
 {
@@ -29,7 +34,7 @@ static tn_status plan_rotary(const tn_run *run, void **out, uint64_t *out_bytes,
              op->as.each.kind == TN_ROTARY_HALVES,
              cuda_rowwise_type(op->operand[TN_ROTARY_COS].dtype),
              cuda_rowwise_type(op->operand[TN_ROTARY_SIN].dtype));
-    const cuda_rowwise variant = {CUDA_UNIT_ROTARY, "rotary_rows", options, sharing,
+    const cuda_rowwise variant = {&unit, "rotary_rows", options, sharing,
                                   op->as.each.rows * in_row};
     return cuda_rowwise_plan(run, &variant, out, out_bytes, err);
 }

@@ -1,6 +1,11 @@
 /* softmax and log-softmax along the last dimension. */
 #include "../kernels/rowwise.h"
 
+CUDA_TEXT_DECLARE(softmax_cu);
+static const cuda_text text = CUDA_TEXT(softmax_cu, "softmax.cu");
+static const cuda_unit unit = {{&cuda_text_of_args, &cuda_text_of_common, &cuda_text_of_functions,
+                                &cuda_text_of_rowwise, &text}};
+
 static tn_status plan_softmax(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
 {
     const tn_op *op = run->op;
@@ -8,7 +13,7 @@ static tn_status plan_softmax(const tn_run *run, void **out, uint64_t *out_bytes
     char options[32];
     snprintf(options, sizeof options, "-DLOG=%d\n-DNARROW=%d\n", (op->uses & TN_EACH_USES_LOG) != 0,
              cuda_bytes_of(op->operand[TN_EACH_OUT].dtype) == 2);
-    const cuda_rowwise variant = {CUDA_UNIT_SOFTMAX, "softmax_rows", options, sharing,
+    const cuda_rowwise variant = {&unit, "softmax_rows", options, sharing,
                                   op->as.each.rows * sharing.group};
     return cuda_rowwise_plan(run, &variant, out, out_bytes, err);
 }

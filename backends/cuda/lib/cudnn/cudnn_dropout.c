@@ -1,7 +1,6 @@
 #include "cudnn_dropout.h"
 
-#include "../../compile/texts.h"
-#include "../../kernels/layout.h"
+#include "../../attention/attention_dropout.h"
 
 static double weights_of(const tn_op *op)
 {
@@ -25,8 +24,7 @@ dnn_desc dnn_kept(const dnn_sdpa *s)
 
 tn_status dnn_keeper_get(const tn_run *run, cuda_kernel **out, tn_error *err)
 {
-    const cuda_case wanted = {CUDA_UNIT_DROPOUT, CUDA_DROPOUT_FUNCTION, CUDA_DROPOUT_OPTIONS};
-    return cuda_kernel_beside(run, &wanted, "dropout", out, err);
+    return cuda_kernel_beside(run, &cuda_dropout_case, "dropout", out, err);
 }
 
 tn_status dnn_keeper_run(const tn_run *run, cuda_kernel *kernel, void *to, tn_error *err)
