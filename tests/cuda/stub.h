@@ -18,7 +18,7 @@
 #ifndef TESTS_CUDA_STUB_H
 #define TESTS_CUDA_STUB_H
 
-#include "../../backends/cuda/kernels/args.h"
+#include "../../backends/cuda/attention/attention_args.h"
 #include "../../backends/cuda/platform/driver.h"
 
 #include <pthread.h>

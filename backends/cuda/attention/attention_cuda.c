@@ -6,12 +6,14 @@
 
 #include <math.h>
 
+CUDA_TEXT_DECLARE(attention_args_h);
 CUDA_TEXT_DECLARE(attention_cuh);
 CUDA_TEXT_DECLARE(attention_tile_cuh);
 CUDA_TEXT_DECLARE(attention_cu);
 CUDA_TEXT_DECLARE(attention_few_cu);
 CUDA_TEXT_DECLARE(attention_join_cu);
 CUDA_TEXT_DECLARE(attention_empty_cu);
+const cuda_text cuda_text_of_attention_args = CUDA_TEXT(attention_args_h, "attention_args.h");
 const cuda_text cuda_text_of_attention = CUDA_TEXT(attention_cuh, "attention.cuh");
 const cuda_text cuda_text_of_attention_tile = CUDA_TEXT(attention_tile_cuh, "attention_tile.cuh");
 static const cuda_text text_of_many = CUDA_TEXT(attention_cu, "attention.cu");
@@ -148,18 +150,16 @@ static tn_status get_kernels(const tn_run *run, plan *to, tn_error *err)
 
 static tn_status plan_attention(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
 {
-    plan *made = run->host->alloc(run->host->self, sizeof *made, _Alignof(plan));
-    if (!made)
-        return tn_fail(err, TN_OUT_OF_MEMORY, 0, run->row->name, "no memory for a plan");
-    memset(made, 0, sizeof *made);
-    tn_status status = get_kernels(run, made, err);
-    if (status) {
-        cuda_plan_release(run, made);
+    void *made = NULL;
+    tn_status status = cuda_plan_alloc(run, sizeof(plan), &made, out_bytes, err);
+    if (status)
         return status;
-    }
-    *out = made;
-    *out_bytes = sizeof *made;
-    return TN_OK;
+    status = get_kernels(run, made, err);
+    if (status)
+        cuda_plan_release(run, made);
+    else
+        *out = made;
+    return status;
 }
 
 int cuda_attention_is_whole(const tn_layout *layout)

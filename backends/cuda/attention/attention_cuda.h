@@ -3,12 +3,16 @@
 #define CUDA_KERNELS_ATTENTION_H
 
 #include "../kernels/layout.h"
+#include "attention_args.h"
 
-/* attention.cuh and attention_tile.cuh, and the parts that all units of attention start with. */
-extern const cuda_text cuda_text_of_attention, cuda_text_of_attention_tile;
-#define CUDA_ATTENTION_PARTS                                                                 \
-    &cuda_text_of_args, &cuda_text_of_common, &cuda_text_of_functions, &cuda_text_of_philox, \
-        &cuda_text_of_attention
+/* attention_args.h, attention.cuh and attention_tile.cuh. */
+extern const cuda_text cuda_text_of_attention_args, cuda_text_of_attention,
+    cuda_text_of_attention_tile;
+
+/* The parts that units start with. */
+#define CUDA_ATTENTION_PARTS                                                \
+    &cuda_text_of_args, &cuda_text_of_attention_args, &cuda_text_of_common, \
+        &cuda_text_of_functions, &cuda_text_of_philox, &cuda_text_of_attention
 
 typedef struct cuda_attention_shape {
     bool few;       /* computed by attention_few, else by attention_many */

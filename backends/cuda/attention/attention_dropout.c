@@ -1,9 +1,11 @@
 #include "attention_dropout.h"
 
+#include "attention_cuda.h"
+
 CUDA_TEXT_DECLARE(dropout_cu);
 static const cuda_text text = CUDA_TEXT(dropout_cu, "dropout.cu");
-static const cuda_unit unit = {
-    {&cuda_text_of_args, &cuda_text_of_common, &cuda_text_of_philox, &text}};
+static const cuda_unit unit = {{&cuda_text_of_args, &cuda_text_of_attention_args,
+                                &cuda_text_of_common, &cuda_text_of_philox, &text}};
 const cuda_case cuda_dropout_case = {&unit, "dropout_kept", "-default-device\n"};
 
 unsigned cuda_dropout_least(double dropout)

@@ -3,6 +3,7 @@
 #define CUDA_ATTENTION_DROPOUT_H
 
 #include "../kernels/layout.h"
+#include "attention_args.h"
 
 /* The kernel for dropout masks of at most 2^31 - 1 elements. */
 extern const cuda_case cuda_dropout_case;

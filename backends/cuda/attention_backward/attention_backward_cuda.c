@@ -1,22 +1,33 @@
 /* Backward pass of attention by our own kernels, for what cuDNN does not support: f32 and f64, dropout, masks, any
  * head size, any strides. One plan serves every length. */
 #include "../attention/attention_cuda.h"
+#include "attention_backward_args.h"
 
+CUDA_TEXT_DECLARE(attention_backward_args_h);
 CUDA_TEXT_DECLARE(attention_backward_cu);
+static const cuda_text args_text =
+    CUDA_TEXT(attention_backward_args_h, "attention_backward_args.h");
 static const cuda_text text = CUDA_TEXT(attention_backward_cu, "attention_backward.cu");
-static const cuda_unit unit = {{CUDA_ATTENTION_PARTS, &cuda_text_of_attention_tile, &text}};
+static const cuda_unit unit = {
+    {CUDA_ATTENTION_PARTS, &cuda_text_of_attention_tile, &args_text, &text}};
+
+typedef struct plan {
+    cuda_kernel *dq;
+    cuda_kernel *dkv;
+} plan;
 
 static tn_status plan_gradients(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
 {
     char options[CUDA_ATTENTION_OPTIONS];
-    cuda_plan *made;
-    tn_status status = cuda_plan_create(run, &made, out_bytes, err);
+    void *any = NULL;
+    tn_status status = cuda_plan_alloc(run, sizeof(plan), &any, out_bytes, err);
     if (status)
         return status;
+    plan *made = any;
     cuda_attention_options(run->op, options);
-    status = cuda_plan_kernel(run, &unit, "attention_dq", options, &made->kernel, err);
+    status = cuda_plan_kernel(run, &unit, "attention_dq", options, &made->dq, err);
     if (!status)
-        status = cuda_plan_kernel(run, &unit, "attention_dkv", options, &made->second, err);
+        status = cuda_plan_kernel(run, &unit, "attention_dkv", options, &made->dkv, err);
     if (status)
         cuda_plan_release(run, made);
     else
@@ -88,7 +99,7 @@ static void put_gradients(const tn_run *run, cuda_gradient_args *to)
 
 static tn_status run_gradients(const tn_run *run, tn_error *err)
 {
-    const cuda_plan *made = run->plan;
+    const plan *made = run->plan;
     const shape s = shape_of(run->op);
     cuda_gradient_args args = {0};
     tn_status status = TN_OK;
@@ -97,9 +108,9 @@ static tn_status run_gradients(const tn_run *run, tn_error *err)
     args.of.blocks = (int)s.rows;
     args.key_blocks = (int)s.keys;
     if (s.rows > 0)
-        status = cuda_plan_launch(run, made->kernel, (unsigned)(s.lots * s.rows), &args, err);
+        status = cuda_plan_launch(run, made->dq, (unsigned)(s.lots * s.rows), &args, err);
     if (!status && s.keys > 0)
-        status = cuda_plan_launch(run, made->second, (unsigned)(s.lots * s.keys), &args, err);
+        status = cuda_plan_launch(run, made->dkv, (unsigned)(s.lots * s.keys), &args, err);
     return status;
 }
 

@@ -81,15 +81,25 @@ tn_status cuda_admit_alignment(const tn_query *query, tn_refusal *why)
     return TN_OK;
 }
 
-tn_status cuda_plan_create(const tn_run *run, cuda_plan **out, uint64_t *out_bytes, tn_error *err)
+tn_status cuda_plan_alloc(const tn_run *run, size_t size, void **out, uint64_t *out_bytes,
+                          tn_error *err)
 {
-    cuda_plan *plan = run->host->alloc(run->host->self, sizeof *plan, _Alignof(cuda_plan));
+    void *plan = run->host->alloc(run->host->self, size, _Alignof(max_align_t));
     if (!plan)
         return tn_fail(err, TN_OUT_OF_MEMORY, 0, "cuda: plan", "no memory for a plan");
-    memset(plan, 0, sizeof *plan);
+    memset(plan, 0, size);
     *out = plan;
-    *out_bytes = sizeof *plan;
+    *out_bytes = size;
     return TN_OK;
+}
+
+tn_status cuda_plan_create(const tn_run *run, cuda_plan **out, uint64_t *out_bytes, tn_error *err)
+{
+    void *plan = NULL;
+    tn_status status = cuda_plan_alloc(run, sizeof **out, &plan, out_bytes, err);
+    if (!status)
+        *out = plan;
+    return status;
 }
 
 void cuda_plan_release(const tn_run *run, void *plan)

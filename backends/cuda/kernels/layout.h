@@ -18,22 +18,21 @@ bool cuda_is_whole(tn_dtype dtype); /* integers and bool   */
 /* Returns the index type for that many items, including the steps of a grid beyond them. */
 const char *cuda_index_of(int64_t count);
 
-/* A plan; the run fills in the rest of `args`. */
+/* A plan of the elementwise and row-wise operators; the run fills in the rest of `args`. */
 typedef struct cuda_plan {
     cuda_kernel *kernel;
-    cuda_kernel *second; /* for reductions in parts, products in wide tiles, dk and dv */
     unsigned blocks;
-    unsigned second_blocks;
     union {
         cuda_each_args each;
         cuda_rows_args rows;
-        cuda_reduce_args reduce;
     } args;
 } cuda_plan;
 
 enum { CUDA_THREADS = 256 };
 
-/* Creates an empty plan; cuda_plan_release frees it. */
+/* Allocates a plan of `size` bytes, all 0; cuda_plan_release frees it. */
+tn_status cuda_plan_alloc(const tn_run *run, size_t size, void **out, uint64_t *out_bytes,
+                          tn_error *err);
 tn_status cuda_plan_create(const tn_run *run, cuda_plan **out, uint64_t *out_bytes, tn_error *err);
 void cuda_plan_release(const tn_run *run, void *plan);
 

@@ -2,12 +2,12 @@
  * computing, for batches of these, and for all strides that the libraries reject. */
 #include "matmul_cuda.h"
 
-#include "../kernels/layout.h"
-
+CUDA_TEXT_DECLARE(matmul_args_h);
 CUDA_TEXT_DECLARE(matmul_cu);
+const cuda_text cuda_text_of_matmul_args = CUDA_TEXT(matmul_args_h, "matmul_args.h");
 static const cuda_text text = CUDA_TEXT(matmul_cu, "matmul.cu");
-static const cuda_unit unit = {
-    {&cuda_text_of_args, &cuda_text_of_common, &cuda_text_of_functions, &text}};
+static const cuda_unit unit = {{&cuda_text_of_args, &cuda_text_of_matmul_args, &cuda_text_of_common,
+                                &cuda_text_of_functions, &text}};
 
 /* Side lengths of tiles. */
 enum { NARROW = 16, WIDE = 32 };
@@ -96,9 +96,14 @@ static void fill_tiles(const tn_matmul_op *mm, int64_t side, cuda_matmul_args *o
     out->tiles = out->tiles_down * out->tiles_across * (unsigned)mm->matrices;
 }
 
+/* The kernels for both sizes of tiles. */
+typedef struct plan {
+    cuda_kernel *narrow, *wide;
+} plan;
+
 static tn_status run_matmul(const tn_run *run, tn_error *err)
 {
-    const cuda_plan *plan = run->plan;
+    const plan *made = run->plan;
     const tn_op *op = run->op;
     const tn_matmul_op *mm = &op->as.matmul;
     const int32_t m = mm->batch_rank, n = m + 1;
@@ -116,8 +121,8 @@ static tn_status run_matmul(const tn_run *run, tn_error *err)
     if (mm->matrices > 1)
         fill_batch(op, &args);
     fill_tiles(mm, wide ? WIDE : NARROW, &args);
-    return cuda_plan_launch(run, wide ? plan->second : plan->kernel,
-                            cuda_blocks_for(run, args.tiles), &args, err);
+    return cuda_plan_launch(run, wide ? made->wide : made->narrow, cuda_blocks_for(run, args.tiles),
+                            &args, err);
 }
 
 const char *cuda_matmul_function(int32_t activation)
@@ -147,17 +152,18 @@ static tn_status plan_tiles(const tn_run *run, int64_t side, cuda_kernel **out, 
 /* Sizes and strides are passed in each run, so one plan serves all of them. */
 static tn_status plan_matmul(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
 {
-    cuda_plan *plan = NULL;
-    tn_status status = cuda_plan_create(run, &plan, out_bytes, err);
+    void *any = NULL;
+    tn_status status = cuda_plan_alloc(run, sizeof(plan), &any, out_bytes, err);
     if (status)
         return status;
-    status = plan_tiles(run, NARROW, &plan->kernel, err);
+    plan *made = any;
+    status = plan_tiles(run, NARROW, &made->narrow, err);
     if (!status)
-        status = plan_tiles(run, WIDE, &plan->second, err);
+        status = plan_tiles(run, WIDE, &made->wide, err);
     if (status)
-        cuda_plan_release(run, plan);
+        cuda_plan_release(run, made);
     else
-        *out = plan;
+        *out = made;
     return status;
 }
 

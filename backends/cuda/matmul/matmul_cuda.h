@@ -2,9 +2,11 @@
 #ifndef CUDA_KERNELS_MATMUL_H
 #define CUDA_KERNELS_MATMUL_H
 
-#include "tenon/module/kernel.h"
+#include "../kernels/layout.h"
+#include "matmul_args.h"
 
-#include <stdbool.h>
+/* matmul_args.h, a part of this operator's units. */
+extern const cuda_text cuda_text_of_matmul_args;
 
 /* Returns the number of tiles of that side length that cover a size. */
 int64_t cuda_tiles_along(int64_t size, int64_t side);

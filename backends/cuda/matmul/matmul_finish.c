@@ -4,8 +4,8 @@
 
 CUDA_TEXT_DECLARE(matmul_finish_cu);
 static const cuda_text text = CUDA_TEXT(matmul_finish_cu, "matmul_finish.cu");
-static const cuda_unit unit = {
-    {&cuda_text_of_args, &cuda_text_of_common, &cuda_text_of_functions, &text}};
+static const cuda_unit unit = {{&cuda_text_of_args, &cuda_text_of_matmul_args, &cuda_text_of_common,
+                                &cuda_text_of_functions, &text}};
 
 enum { AT_ONCE = 32 }; /* bytes of a thread's sums; must match the kernel */
 

@@ -4,6 +4,7 @@
 #define CUDA_KERNELS_FINISH_H
 
 #include "../kernels/layout.h"
+#include "matmul_args.h"
 
 /* Everything except the addresses, which differ in each run. */
 typedef struct cuda_finish {

@@ -1,11 +1,14 @@
 /* Reductions. The elements of one output are split into parts of a fixed size; a second kernel combines the
  * parts of an output. */
 #include "../kernels/layout.h"
+#include "reduce_args.h"
 
+CUDA_TEXT_DECLARE(reduce_args_h);
 CUDA_TEXT_DECLARE(reduce_cu);
+static const cuda_text args_text = CUDA_TEXT(reduce_args_h, "reduce_args.h");
 static const cuda_text text = CUDA_TEXT(reduce_cu, "reduce.cu");
 static const cuda_unit unit = {
-    {&cuda_text_of_args, &cuda_text_of_common, &cuda_text_of_functions, &text}};
+    {&cuda_text_of_args, &args_text, &cuda_text_of_common, &cuda_text_of_functions, &text}};
 
 /* For contiguous elements, and for columns, where a block has fewer threads per output. */
 enum { PART = 16384, PART_OF_COLUMN = 2048 };
@@ -113,10 +116,18 @@ static void write_options(const tn_op *op, bool dense, int64_t vector, char *out
              (int)group_of(op));
 }
 
-static tn_status plan_kernels(const tn_run *run, cuda_plan *plan, tn_error *err)
+typedef struct plan {
+    cuda_kernel *kernel;
+    cuda_kernel *finish; /* combines the parts of an output; NULL if there is one part */
+    unsigned blocks;
+    unsigned finish_blocks;
+    cuda_reduce_args args; /* without addresses */
+} plan;
+
+static tn_status plan_kernels(const tn_run *run, plan *made, tn_error *err)
 {
     const int64_t vector = 16 / cuda_bytes_of(run->op->operand[TN_EACH_IN].dtype);
-    cuda_reduce_args *args = &plan->args.reduce;
+    cuda_reduce_args *args = &made->args;
     tn_walk kept, taken;
     char options[384];
     walk_both(run->op, &kept, &taken);
@@ -126,40 +137,40 @@ static tn_status plan_kernels(const tn_run *run, cuda_plan *plan, tn_error *err)
     const int64_t in_block = columns ? 32 : CUDA_THREADS / group_of(run->op);
     const int64_t jobs = (args->outputs + in_block - 1) / in_block;
     write_options(run->op, dense, dense ? vector : 1, options, sizeof options);
-    plan->blocks = cuda_blocks_for(run, jobs * args->parts);
+    made->blocks = cuda_blocks_for(run, jobs * args->parts);
     tn_status status =
-        cuda_plan_kernel(run, &unit, columns ? "columns" : "rows", options, &plan->kernel, err);
+        cuda_plan_kernel(run, &unit, columns ? "columns" : "rows", options, &made->kernel, err);
     if (!status && args->parts > 1) {
-        plan->second_blocks = cuda_blocks_for(run, (args->outputs + 7) / 8);
-        status = cuda_plan_kernel(run, &unit, "finish", options, &plan->second, err);
+        made->finish_blocks = cuda_blocks_for(run, (args->outputs + 7) / 8);
+        status = cuda_plan_kernel(run, &unit, "finish", options, &made->finish, err);
     }
     return status;
 }
 
 static tn_status plan_reduce(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
 {
-    cuda_plan *plan = NULL;
-    tn_status status = cuda_plan_create(run, &plan, out_bytes, err);
+    void *made = NULL;
+    tn_status status = cuda_plan_alloc(run, sizeof(plan), &made, out_bytes, err);
     if (status)
         return status;
-    status = plan_kernels(run, plan, err);
+    status = plan_kernels(run, made, err);
     if (status)
-        cuda_plan_release(run, plan);
+        cuda_plan_release(run, made);
     else
-        *out = plan;
+        *out = made;
     return status;
 }
 
 static tn_status run_reduce(const tn_run *run, tn_error *err)
 {
-    const cuda_plan *plan = run->plan;
-    cuda_reduce_args args = plan->args.reduce;
+    const plan *made = run->plan;
+    cuda_reduce_args args = made->args;
     args.in = tn_operand(run, TN_EACH_IN);
     args.out = tn_operand(run, TN_EACH_OUT);
     args.partial = run->workspace;
-    tn_status status = cuda_plan_launch(run, plan->kernel, plan->blocks, &args, err);
-    if (!status && plan->second)
-        status = cuda_plan_launch(run, plan->second, plan->second_blocks, &args, err);
+    tn_status status = cuda_plan_launch(run, made->kernel, made->blocks, &args, err);
+    if (!status && made->finish)
+        status = cuda_plan_launch(run, made->finish, made->finish_blocks, &args, err);
     return status;
 }
 

@@ -1,0 +1,22 @@
+/* The arguments of attention_backward.cu, for the host and the device. */
+#ifndef CUDA_ATTENTION_BACKWARD_ARGS_H
+#define CUDA_ATTENTION_BACKWARD_ARGS_H
+
+#ifndef __cplusplus /* the device compiles C++, with that text before this one */
+#include "../attention/attention_args.h"
+#endif
+
+/* Backward pass of attention. `of.out` and `of.lse` are inputs; there are no sinks, packed sequences, lengths or
+ * pages. */
+typedef struct cuda_gradient_args {
+    cuda_attention_args of;
+    const void *dout;
+    void *dq, *dk, *dv;
+    void *
+        delta; /* for each row, in the order of a dense lse: the dot product of out and its gradient */
+    long long dout_stride[4], dq_stride[4], dk_stride[4], dv_stride[4];
+    int key_blocks; /* blocks of keys per group */
+    int whole_dout;
+} cuda_gradient_args;
+
+#endif
