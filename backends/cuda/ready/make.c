@@ -21,32 +21,32 @@ static const char *architecture, *nvrtc_path;
 static FILE *out;
 static int made;
 
-static void fail(const char *what, const char *words)
+static void exit_with_error(const char *what, const char *words)
 {
     fprintf(stderr, "cuda-ready: %s: %s\n", what, words);
     exit(1);
 }
 
-static void *take(void *self, size_t size, size_t align)
+static void *alloc_host(void *self, size_t size, size_t align)
 {
     (void)self;
     return aligned_alloc(align < 64 ? 64 : align, (size + 63) / 64 * 64);
 }
 
-static void give(void *self, void *memory)
+static void release_host(void *self, void *memory)
 {
     (void)self;
     free(memory);
 }
 
-static void say(void *self, int32_t level, const char *text)
+static void print_log(void *self, int32_t level, const char *text)
 {
     (void)self, (void)level;
     fprintf(stderr, "cuda-ready: %s\n", text);
 }
 
-static tn_status bind(void *self, const char *files, const tn_symbol *symbols, size_t count,
-                      void *table, tn_error *err)
+static tn_status bind_symbols(void *self, const char *files, const tn_symbol *symbols, size_t count,
+                              void *table, tn_error *err)
 {
     void *library = dlopen(nvrtc_path, RTLD_NOW | RTLD_LOCAL);
     (void)self, (void)files;
@@ -62,17 +62,17 @@ static tn_status bind(void *self, const char *files, const tn_symbol *symbols, s
 static const tn_host host = {.struct_size = offsetof(tn_host, cache_get),
                              .abi_major = TN_MODULE_ABI_MAJOR,
                              .abi_minor = TN_MODULE_ABI_MINOR,
-                             .alloc = take,
-                             .release = give,
-                             .log = say,
-                             .library_bind = bind};
+                             .alloc = alloc_host,
+                             .release = release_host,
+                             .log = print_log,
+                             .library_bind = bind_symbols};
 
 static void write_padded(const void *bytes, size_t size)
 {
     static const char zeroes[CUDA_READY_ALIGNMENT];
     size_t rest = (CUDA_READY_ALIGNMENT - size % CUDA_READY_ALIGNMENT) % CUDA_READY_ALIGNMENT;
     if (fwrite(bytes, 1, size, out) != size || fwrite(zeroes, 1, rest, out) != rest)
-        fail("writing", "no room");
+        exit_with_error("writing", "no room");
 }
 
 /* Replaces platform/describe.c. */
@@ -111,7 +111,7 @@ tn_status cuda_kernel_get(cuda *self, const cuda_nvrtc *nvrtc, int32_t device,
         }
     }
     if (made == sizeof seen / sizeof seen[0])
-        fail("cases", "there are too many");
+        exit_with_error("cases", "there are too many");
     memcpy(seen[made++], key, sizeof key);
     tn_status status = cuda_nvrtc_compile(compiler, &source, architecture, &code, &size, err);
     free(text);
@@ -141,7 +141,7 @@ tn_status cuda_kernel_launch(cuda *self, int32_t device, const cuda_launch *laun
     return tn_fail(err, TN_INTERNAL, 0, "cuda-ready", "nothing is launched here");
 }
 
-static tn_layout dense(tn_dtype dtype, int64_t rows, int64_t columns)
+static tn_layout dense_layout(tn_dtype dtype, int64_t rows, int64_t columns)
 {
     return (tn_layout){.dtype = dtype,
                        .rank = 2,
@@ -150,18 +150,18 @@ static tn_layout dense(tn_dtype dtype, int64_t rows, int64_t columns)
                        .stride = {columns, 1}};
 }
 
-static tn_op op_of(int32_t kind, int32_t which, tn_dtype in, tn_dtype to, int64_t size)
+static tn_op op_of(const tn_kernel_row *row, int32_t which, tn_dtype in, tn_dtype to, int64_t size)
 {
     enum { ROWS = 4096 };
-    tn_op op = {.struct_size = sizeof op, .kind = kind, .count = 2};
+    tn_op op = {.struct_size = sizeof op, .kind = row->op, .count = 2};
     op.as.each = (tn_each_op){
         .kind = which, .elements = ROWS * size, .rows = ROWS, .size = size, .axes = 2, .value = 1};
-    op.operand[TN_EACH_IN] = dense(in, ROWS, size);
-    op.operand[TN_EACH_OUT] = dense(to, ROWS, size);
+    op.operand[TN_EACH_IN] = dense_layout(in, ROWS, size);
+    op.operand[TN_EACH_OUT] = dense_layout(to, ROWS, size);
     return op;
 }
 
-static void ready(const tn_kernel_row *row, const tn_op *op)
+static void plan_problem(const tn_kernel_row *row, const tn_op *op)
 {
     static cuda made_up;
     const tn_run run = {.struct_size = sizeof run,
@@ -174,70 +174,70 @@ static void ready(const tn_kernel_row *row, const tn_op *op)
     void *plan = NULL;
     tn_error err;
     if (row->plan(&run, &plan, &bytes, &err))
-        fail(row->name, err.message);
+        exit_with_error(row->name, err.message);
     row->plan_release(&run, plan);
 }
 
-static void ready_elements(tn_dtype dtype)
+static void compile_elements(tn_dtype dtype)
 {
     static const int32_t unary[] = {TN_UNARY_EXP, TN_UNARY_SILU, TN_UNARY_GELU, TN_UNARY_RELU};
     static const int32_t binary[] = {TN_BINARY_ADD, TN_BINARY_SUB, TN_BINARY_MUL, TN_BINARY_DIV};
-    tn_op op = op_of(TN_OP_FILL, 0, dtype, dtype, 4096);
-    ready(&cuda_fill_row, &op);
-    op = op_of(TN_OP_PERMUTE, 0, dtype, dtype, 4096);
-    ready(&cuda_permute_row, &op);
+    tn_op op = op_of(&cuda_fill_row, 0, dtype, dtype, 4096);
+    plan_problem(&cuda_fill_row, &op);
+    op = op_of(&cuda_permute_row, 0, dtype, dtype, 4096);
+    plan_problem(&cuda_permute_row, &op);
     op.operand[TN_EACH_IN].stride[0] = 1;
     op.operand[TN_EACH_IN].stride[1] = 4096;
-    ready(&cuda_permute_row, &op);
+    plan_problem(&cuda_permute_row, &op);
     for (int i = 0; i < 4; i++) {
-        op = op_of(TN_OP_UNARY, unary[i], dtype, dtype, 4096);
-        ready(&cuda_unary_row, &op);
-        op = op_of(TN_OP_BINARY, binary[i], dtype, dtype, 4096);
+        op = op_of(&cuda_unary_row, unary[i], dtype, dtype, 4096);
+        plan_problem(&cuda_unary_row, &op);
+        op = op_of(&cuda_binary_row, binary[i], dtype, dtype, 4096);
         op.operand[TN_EACH_OTHER] = op.operand[TN_EACH_IN];
         op.count = 3;
-        ready(&cuda_binary_row, &op);
+        plan_problem(&cuda_binary_row, &op);
     }
     if (dtype == TN_F32)
         return;
-    op = op_of(TN_OP_CAST, 0, dtype, TN_F32, 4096);
-    ready(&cuda_cast_row, &op);
-    op = op_of(TN_OP_CAST, 0, TN_F32, dtype, 4096);
-    ready(&cuda_cast_row, &op);
+    op = op_of(&cuda_cast_row, 0, dtype, TN_F32, 4096);
+    plan_problem(&cuda_cast_row, &op);
+    op = op_of(&cuda_cast_row, 0, TN_F32, dtype, 4096);
+    plan_problem(&cuda_cast_row, &op);
 }
 
-static void ready_rows(tn_dtype dtype)
+static void compile_rows(tn_dtype dtype)
 {
     static const int64_t sizes[] = {1024, 4096, 8192};
-    tn_op op = op_of(TN_OP_REDUCE, TN_REDUCE_SUM, dtype, dtype, 4096);
-    op.operand[TN_EACH_OUT] = dense(dtype, 4096, 1);
+    tn_op op = op_of(&cuda_reduce_row, TN_REDUCE_SUM, dtype, dtype, 4096);
+    op.operand[TN_EACH_OUT] = dense_layout(dtype, 4096, 1);
     op.as.each.elements = 4096;
-    ready(&cuda_reduce_row, &op);
+    plan_problem(&cuda_reduce_row, &op);
     op.as.each.kind = TN_REDUCE_MAX;
-    ready(&cuda_reduce_row, &op);
+    plan_problem(&cuda_reduce_row, &op);
     for (int i = 0; i < 3; i++) {
-        op = op_of(TN_OP_SOFTMAX, 0, dtype, dtype, sizes[i]);
-        ready(&cuda_softmax_row, &op);
+        op = op_of(&cuda_softmax_row, 0, dtype, dtype, sizes[i]);
+        plan_problem(&cuda_softmax_row, &op);
         for (int32_t kind = TN_NORM_LAYER; kind <= TN_NORM_RMS; kind++) {
-            op = op_of(TN_OP_NORM, kind, dtype, dtype, sizes[i]);
-            op.operand[TN_NORM_WEIGHT] = dense(dtype, 1, sizes[i]);
+            op = op_of(&cuda_norm_row, kind, dtype, dtype, sizes[i]);
+            op.operand[TN_NORM_WEIGHT] = dense_layout(dtype, 1, sizes[i]);
             if (kind == TN_NORM_LAYER)
-                op.operand[TN_NORM_BIAS] = dense(dtype, 1, sizes[i]);
+                op.operand[TN_NORM_BIAS] = dense_layout(dtype, 1, sizes[i]);
             op.count = 4;
-            ready(&cuda_norm_row, &op);
+            plan_problem(&cuda_norm_row, &op);
         }
     }
 }
 
-static void ready_case(const cuda_case *wanted)
+static void compile_case(const cuda_case *wanted)
 {
     cuda_kernel *kernel = NULL;
     tn_error err;
     if (cuda_kernel_get(NULL, compiler, 0, wanted, &kernel, &err))
-        fail(wanted->function, err.message);
+        exit_with_error(wanted->function, err.message);
 }
 
 /* Kernels for the epilogue after a library's matrix products. */
-static void ready_following(tn_op *op)
+static void compile_following(tn_op *op)
 {
     static const int32_t activations[] = {TN_ACT_GELU, TN_ACT_GELU_TANH, TN_ACT_SILU};
     for (int i = 0; i < 3; i++) {
@@ -245,31 +245,31 @@ static void ready_following(tn_op *op)
         cuda_case wanted;
         op->as.matmul.activation = activations[i];
         cuda_finish_case(op, options, &wanted);
-        ready_case(&wanted);
+        compile_case(&wanted);
     }
 }
 
 /* Kernels that add a bias after complex products. */
-static void ready_complex(tn_dtype dtype)
+static void compile_complex(tn_dtype dtype)
 {
     const tn_op op = {.operand[TN_MATMUL_OUT].dtype = dtype};
     char options[CUDA_FINISH_OPTIONS];
     cuda_case wanted;
     cuda_finish_case(&op, options, &wanted);
-    ready_case(&wanted);
+    compile_case(&wanted);
 }
 
 /* One kernel serves all sizes and strides. */
-static void ready_products(tn_dtype dtype)
+static void compile_products(tn_dtype dtype)
 {
     enum { SIDE = 64 };
-    tn_op op = {.struct_size = sizeof op, .kind = TN_OP_MATMUL, .count = TN_MATMUL_OPERANDS};
+    tn_op op = {.struct_size = sizeof op, .kind = cuda_matmul_row.op, .count = TN_MATMUL_OPERANDS};
     op.as.matmul =
         (tn_matmul_op){.m = SIDE, .n = SIDE, .k = SIDE, .matrices = 1, .acc = TN_F32, .alpha = 1};
     for (int32_t i = TN_MATMUL_A; i <= TN_MATMUL_OUT; i++)
-        op.operand[i] = dense(dtype, SIDE, SIDE);
-    ready(&cuda_matmul_row, &op);
-    ready_following(&op);
+        op.operand[i] = dense_layout(dtype, SIDE, SIDE);
+    plan_problem(&cuda_matmul_row, &op);
+    compile_following(&op);
 }
 
 static tn_layout dense_heads(tn_dtype dtype, int64_t size)
@@ -283,21 +283,21 @@ static tn_layout dense_heads(tn_dtype dtype, int64_t size)
 }
 
 /* One plan contains the kernels for every length. Libraries leave sequences without keys to our own kernel. */
-static void ready_attention(tn_dtype dtype)
+static void compile_attention(tn_dtype dtype)
 {
     enum { SIZE = 128 };
     tn_op op = {.struct_size = sizeof op,
-                .kind = TN_OP_ATTENTION,
+                .kind = cuda_attention_row.op,
                 .count = TN_ATTENTION_OPERANDS,
                 .as.attention = {.size = SIZE, .value_size = SIZE}};
     for (int32_t n = TN_ATTENTION_Q; n <= TN_ATTENTION_OUT; n++)
         op.operand[n] = dense_heads(dtype, SIZE);
-    ready(&cuda_attention_row, &op);
+    plan_problem(&cuda_attention_row, &op);
     char options[CUDA_ATTENTION_OPTIONS];
     cuda_case empty;
     cuda_attention_empty_case(&op, options, &empty);
     if (dtype != TN_F32) /* which no library supports */
-        ready_case(&empty);
+        compile_case(&empty);
 }
 
 int main(int argc, char **argv)
@@ -306,25 +306,25 @@ int main(int argc, char **argv)
     void *opened = NULL;
     tn_error err;
     if (argc != 4)
-        fail("usage", "cuda-ready NVRTC ARCHITECTURE FILE");
+        exit_with_error("usage", "cuda-ready NVRTC ARCHITECTURE FILE");
     nvrtc_path = argv[1];
     architecture = argv[2];
     out = fopen(argv[3], "wb");
     if (!out)
-        fail(argv[3], "it cannot be written");
+        exit_with_error(argv[3], "it cannot be written");
     if (cuda_nvrtc_open(&host, &opened, &err))
-        fail(nvrtc_path, err.message);
+        exit_with_error(nvrtc_path, err.message);
     compiler = opened;
     for (int i = 0; i < 3; i++) {
-        ready_elements(dtypes[i]);
-        ready_rows(dtypes[i]);
-        ready_products(dtypes[i]);
-        ready_attention(dtypes[i]);
+        compile_elements(dtypes[i]);
+        compile_rows(dtypes[i]);
+        compile_products(dtypes[i]);
+        compile_attention(dtypes[i]);
     }
-    ready_complex(TN_C64);
-    ready_complex(TN_C128);
-    ready_case(&cuda_dropout_case); /* whichever library computes attention */
+    compile_complex(TN_C64);
+    compile_complex(TN_C128);
+    compile_case(&cuda_dropout_case); /* whichever library computes attention */
     if (fclose(out))
-        fail(argv[3], "it cannot be written");
+        exit_with_error(argv[3], "it cannot be written");
     return 0;
 }
