@@ -82,7 +82,7 @@ void cuda_attention_shape_of(const tn_kernel_row *row, const tn_op *op, cuda_att
 }
 
 /* For all parts: sums of values, maximum score, sum of weights. */
-static uint64_t workspace(const tn_kernel_row *row, const tn_query *query)
+static uint64_t size_workspace(const tn_kernel_row *row, const tn_query *query)
 {
     const tn_attention_op *at = &query->op->as.attention;
     const uint64_t bytes =
@@ -301,7 +301,7 @@ enum {
     .backend = "mem_efficient", .op = TN_OP_ATTENTION, .version = 1, .dtypes = cuda_float_dtypes, \
     .honours = USES, .free_dims = DIMS, .bytes_per_us = 3e6, .overhead_us = 4,                    \
     .alignment = CUDA_VECTOR, .admit = cuda_attention_admit, .cost = cuda_attention_cost,         \
-    .workspace = workspace, .plan = plan_attention, .plan_release = cuda_plan_release,            \
+    .workspace = size_workspace, .plan = plan_attention, .plan_release = cuda_plan_release,       \
     .run = run_attention
 
 const tn_kernel_row cuda_attention_row = {

@@ -36,7 +36,7 @@ static tn_status plan_gradients(const tn_run *run, void **out, uint64_t *out_byt
 }
 
 /* For each row, the dot product of out and its gradient. */
-static uint64_t workspace(const tn_kernel_row *row, const tn_query *query)
+static uint64_t size_workspace(const tn_kernel_row *row, const tn_query *query)
 {
     const tn_attention_op *at = &query->op->as.attention;
     const bool wide = query->op->operand[TN_ATTENTION_Q].dtype == TN_F64;
@@ -64,7 +64,7 @@ static shape shape_of(const tn_op *op)
                    blocks_of(op, at->keys)};
 }
 
-static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+static tn_status admit_gradients(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
     enum { SIZE = 256, BLOCKS_MOST = 1 << 30 };
     tn_status status = cuda_attention_admit_sizes(query->op, SIZE, why);
@@ -140,8 +140,8 @@ const tn_kernel_row cuda_attention_backward_row = {
     .flops_per_us = 1e7,
     .bytes_per_us = 3e6,
     .overhead_us = 8,
-    .admit = admit,
-    .workspace = workspace,
+    .admit = admit_gradients,
+    .workspace = size_workspace,
     .plan = plan_gradients,
     .plan_release = cuda_plan_release,
     .run = run_gradients,

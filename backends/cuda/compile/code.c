@@ -100,7 +100,7 @@ done:
     return status;
 }
 
-static cuda_kernel *find(const cuda_device *device, const cuda_case *wanted)
+static cuda_kernel *find_kernel(const cuda_device *device, const cuda_case *wanted)
 {
     cuda_kernel *kernel = atomic_load_explicit(&device->kernels, memory_order_acquire);
     while (kernel &&
@@ -191,7 +191,7 @@ tn_status cuda_kernel_get(cuda *self, const cuda_nvrtc *nvrtc, int32_t device,
         return status;
     cuda_relax(&scope);
     mtx_lock(&scope.device->kernels_lock);
-    cuda_kernel *kernel = find(scope.device, wanted);
+    cuda_kernel *kernel = find_kernel(scope.device, wanted);
     if (!kernel)
         status = add(&scope, nvrtc, wanted, &kernel, err);
     mtx_unlock(&scope.device->kernels_lock);

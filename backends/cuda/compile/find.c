@@ -57,7 +57,7 @@ static bool find_resident(const search *s, const char *names, char out[PATH_ROOM
 }
 
 /* Tries one file: opens it or, if s->looks, only checks that it is valid. */
-static tn_status take(const search *s, const char *files, tn_error *err)
+static tn_status try_file(const search *s, const char *files, tn_error *err)
 {
     const tn_host *host = s->host;
     char path[PATH_ROOM];
@@ -69,7 +69,7 @@ static tn_status take(const search *s, const char *files, tn_error *err)
 }
 
 /* Resolves symbolic links. */
-static bool follow(const char *path, char out[PATH_MAX])
+static bool resolve_links(const char *path, char out[PATH_MAX])
 {
 #if defined(_WIN32)
     return _fullpath(out, path, PATH_MAX);
@@ -81,7 +81,7 @@ static bool follow(const char *path, char out[PATH_MAX])
 static bool is_taken(const search *s, const char *real)
 {
     char taken[PATH_MAX];
-    return s->taken[0] && follow(s->taken, taken) && strcmp(real, taken) == 0;
+    return s->taken[0] && resolve_links(s->taken, taken) && strcmp(real, taken) == 0;
 }
 
 /* Adds a file to the rejected ones, as long as there is room. */
@@ -95,9 +95,10 @@ static void pass_over(search *s, const char *real)
 static void look_at(search *s, const char *path)
 {
     char real[PATH_MAX];
-    if (strcmp(path, s->taken) == 0 || !exists(path) || !follow(path, real) || is_taken(s, real))
+    if (strcmp(path, s->taken) == 0 || !exists(path) || !resolve_links(path, real) ||
+        is_taken(s, real))
         return;
-    if (!s->found && take(s, path, NULL) == TN_OK) {
+    if (!s->found && try_file(s, path, NULL) == TN_OK) {
         s->found = true;
         tn_text_fit(s->taken, sizeof s->taken, path);
         return;
@@ -206,7 +207,7 @@ static void pass_over_loaders(search *s, const char *names, const tn_error *said
     int32_t is_here;
     if (!TN_HAS(host, tn_host, library_look) ||
         host->library_look(host->self, names, path, sizeof path, &is_here, NULL) ||
-        !follow(path, real))
+        !resolve_links(path, real))
         return;
     pass_over(s, real);
     tn_text_fit(s->broken, sizeof s->broken, said->message);
@@ -218,7 +219,7 @@ static tn_status look_by_loader(search *s, const char *names, tn_error *err)
     const tn_host *host = s->host;
     tn_error said = {0};
     int32_t is_here;
-    tn_status status = take(s, names, &said);
+    tn_status status = try_file(s, names, &said);
     s->found = !status;
     if (!status && TN_HAS(host, tn_host, library_look))
         (void)host->library_look(host->self, names, s->taken, sizeof s->taken, &is_here, NULL);
@@ -241,7 +242,8 @@ static void look_elsewhere(search *s)
 }
 
 /* Reports where the library was found, which files were passed over, and how to choose one of those instead. */
-static void tell(const search *s, const char *how, const char *where, bool by_loader, tn_error *err)
+static void report_found(const search *s, const char *how, const char *where, bool by_loader,
+                         tn_error *err)
 {
     const char *over = s->passed[0] ? "; passed over: " : "";
     const char *instead =
@@ -308,13 +310,14 @@ static tn_status seek(search *s, tn_error *err)
     if (!s->found)
         return bound ? fail_of_majors(s, with, err) : status;
     if (is_there)
-        tell(s, "already in this process", "", false, err);
+        report_found(s, "already in this process", "", false, err);
     else if (kin[0])
-        tell(s, "beside one of its version that is already in this process: ", kin, false, err);
+        report_found(s, "beside one of its version that is already in this process: ", kin, false,
+                     err);
     else if (by_loader)
-        tell(s, "found by the loader", "", true, err);
+        report_found(s, "found by the loader", "", true, err);
     else
-        tell(s, "found at ", s->taken, false, err);
+        report_found(s, "found at ", s->taken, false, err);
     return TN_OK;
 }
 

@@ -60,7 +60,7 @@ tn_status cuda_nvrtc_version(void *any, int64_t *out_number, char *out_text, siz
     return TN_OK;
 }
 
-static tn_status look(const tn_host *host, char *out_path, size_t size, tn_error *err)
+static tn_status find_library(const tn_host *host, char *out_path, size_t size, tn_error *err)
 {
     return cuda_find_look(host, &sought, out_path, size, err);
 }
@@ -73,7 +73,7 @@ const tn_library_row cuda_nvrtc_row = {
     .remedy = "install NVIDIA's toolkit, or its nvrtc part alone (pip install nvidia-cuda-nvrtc)",
     .open = cuda_nvrtc_open,
     .version = cuda_nvrtc_version,
-    .look = look,
+    .look = find_library,
 };
 
 /* Converts "file(12): error: words\n the line\n ^\n" to "file(12): error: words: the ^line". */
@@ -117,8 +117,8 @@ static void log_lines(const tn_host *host, char *log)
         host->log(host->self, TN_LOG_ERROR, lines[i]);
 }
 
-static tn_status refuse(const cuda_nvrtc *nvrtc, nvrtc_program program, nvrtc_result code,
-                        const cuda_source *source, const char *architecture, tn_error *err)
+static tn_status report_failure(const cuda_nvrtc *nvrtc, nvrtc_program program, nvrtc_result code,
+                                const cuda_source *source, const char *architecture, tn_error *err)
 {
     const tn_host *host = nvrtc->host;
     char first[400] = "";
@@ -140,8 +140,8 @@ static tn_status refuse(const cuda_nvrtc *nvrtc, nvrtc_program program, nvrtc_re
                    first[0] ? ": " : "", first);
 }
 
-static tn_status take_code(const cuda_nvrtc *nvrtc, nvrtc_program program, void **out,
-                           size_t *out_size, tn_error *err)
+static tn_status get_code(const cuda_nvrtc *nvrtc, nvrtc_program program, void **out,
+                          size_t *out_size, tn_error *err)
 {
     const tn_host *host = nvrtc->host;
     size_t size = 0;
@@ -182,8 +182,8 @@ tn_status cuda_nvrtc_compile(const cuda_nvrtc *nvrtc, const cuda_source *source,
         return tn_fail(err, TN_OUT_OF_MEMORY, (int32_t)code, "nvrtcCreateProgram",
                        "%s: its result is %u", source->name, code);
     code = nvrtc->compile(program, count, options);
-    tn_status status = code ? refuse(nvrtc, program, code, source, architecture, err)
-                            : take_code(nvrtc, program, out, out_size, err);
+    tn_status status = code ? report_failure(nvrtc, program, code, source, architecture, err)
+                            : get_code(nvrtc, program, out, out_size, err);
     (void)nvrtc->destroy(&program);
     return status;
 }

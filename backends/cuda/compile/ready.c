@@ -10,7 +10,7 @@ static size_t padded(size_t bytes)
     return (bytes + CUDA_READY_ALIGNMENT - 1) / CUDA_READY_ALIGNMENT * CUDA_READY_ALIGNMENT;
 }
 
-static const cuda_ready *first(void)
+static const cuda_ready *first_entry(void)
 {
     return (const cuda_ready *)(const void *)cuda_ready_data;
 }
@@ -25,7 +25,7 @@ static const unsigned char *code_of(const cuda_ready *entry)
     return (const unsigned char *)(entry + 1) + padded(entry->options_bytes);
 }
 
-static const cuda_ready *after(const cuda_ready *entry)
+static const cuda_ready *next_entry(const cuda_ready *entry)
 {
     return (const cuda_ready *)(const void *)(code_of(entry) + padded(entry->code_bytes));
 }
@@ -51,7 +51,7 @@ int cuda_ready_serves(const char *code, const char *device)
     return has > 0 && needs > 0 && !code_bound && has / 10 == needs / 10 && has <= needs;
 }
 
-static bool is(const cuda_ready *entry, const cuda_case *wanted)
+static bool is_entry(const cuda_ready *entry, const cuda_case *wanted)
 {
     return strcmp(entry->unit, cuda_unit_name(wanted->unit)) == 0 &&
            strcmp(entry->function, wanted->function) == 0 &&
@@ -60,8 +60,8 @@ static bool is(const cuda_ready *entry, const cuda_case *wanted)
 
 const void *cuda_ready_find(const char *architecture, const cuda_case *wanted, size_t *out_size)
 {
-    for (const cuda_ready *entry = first(); entry->code_bytes; entry = after(entry)) {
-        if (is(entry, wanted) && cuda_ready_serves(entry->architecture, architecture)) {
+    for (const cuda_ready *entry = first_entry(); entry->code_bytes; entry = next_entry(entry)) {
+        if (is_entry(entry, wanted) && cuda_ready_serves(entry->architecture, architecture)) {
             *out_size = entry->code_bytes;
             return code_of(entry);
         }
@@ -72,12 +72,12 @@ const void *cuda_ready_find(const char *architecture, const cuda_case *wanted, s
 int32_t cuda_ready_count(void)
 {
     int32_t count = 0;
-    for (const cuda_ready *entry = first(); entry->code_bytes; entry = after(entry))
+    for (const cuda_ready *entry = first_entry(); entry->code_bytes; entry = next_entry(entry))
         count++;
     return count;
 }
 
 int32_t cuda_ready_compiler(void)
 {
-    return (int32_t)first()->compiler;
+    return (int32_t)first_entry()->compiler;
 }

@@ -205,7 +205,7 @@ static tn_status admit_tiles(const tn_query *query, tn_refusal *why)
     return cuda_admit_alignment(query, why);
 }
 
-static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+static tn_status admit_matmul(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
     (void)row;
     tn_status status = cuda_admit_groups(query, why);
@@ -214,7 +214,7 @@ static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refus
     return status ? status : admit_tiles(query, why);
 }
 
-static double cost(const tn_kernel_row *row, const tn_query *query)
+static double estimate_matmul(const tn_kernel_row *row, const tn_query *query)
 {
     const int64_t processors = query->device->multi_processor_count;
     (void)row;
@@ -232,8 +232,8 @@ const tn_kernel_row cuda_matmul_row = {
                TN_MATMUL_USES_BIAS | TN_MATMUL_USES_ACTIVATION | TN_MATMUL_USES_OUT_DTYPE |
                TN_MATMUL_USES_ACC,
     .free_dims = TN_MATMUL_DIM_M | TN_MATMUL_DIM_N | TN_MATMUL_DIM_K | TN_MATMUL_DIM_BATCH,
-    .admit = admit,
-    .cost = cost,
+    .admit = admit_matmul,
+    .cost = estimate_matmul,
     .plan = plan_matmul,
     .run = run_matmul,
 };
@@ -266,7 +266,7 @@ const tn_kernel_row cuda_matmul_int8_row = {
                TN_MATMUL_USES_STRIDES,
     .free_dims = TN_MATMUL_DIM_M | TN_MATMUL_DIM_N | TN_MATMUL_DIM_K | TN_MATMUL_DIM_BATCH,
     .admit = admit_int8,
-    .cost = cost,
+    .cost = estimate_matmul,
     .plan = plan_matmul,
     .plan_release = cuda_plan_release,
     .run = run_matmul,

@@ -67,7 +67,7 @@ static bool all_are_whole(const tn_op *op, const tn_layout *sums, const lines *i
 }
 
 /* In the arguments, the sums take the place of A, and there is no B. */
-static void fill(const tn_op *op, const tn_layout *sums, cuda_matmul_args *out)
+static void fill_args(const tn_op *op, const tn_layout *sums, cuda_matmul_args *out)
 {
     static const int32_t operands[] = {TN_MATMUL_A, TN_MATMUL_OUT, TN_MATMUL_BIAS};
     const lines is = lines_of(op);
@@ -121,7 +121,7 @@ tn_status cuda_finish_plan(const tn_run *run, const tn_layout *sums, cuda_finish
     char options[CUDA_FINISH_OPTIONS];
     cuda_case wanted;
     cuda_finish_case(run->op, options, &wanted);
-    fill(run->op, sums, &out->args);
+    fill_args(run->op, sums, &out->args);
     return cuda_kernel_beside(run, &wanted, "what follows a product", &out->kernel, err);
 }
 

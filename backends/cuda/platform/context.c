@@ -13,7 +13,7 @@ static void unlock_fault(cuda_device *device)
     atomic_flag_clear_explicit(&device->fault_guard, memory_order_release);
 }
 
-static tn_status tell_fault(cuda_device *device, tn_error *err)
+static tn_status report_fault(cuda_device *device, tn_error *err)
 {
     lock_fault(device);
     if (err)
@@ -46,7 +46,7 @@ tn_status cuda_check(const cuda_scope *scope, cu_result code, const char *call, 
     tn_status status = cuda_driver_fail(&scope->self->driver, code, call, &said);
     if (status == TN_DEVICE_LOST) {
         keep_fault(scope->device, &said);
-        return tell_fault(scope->device, err);
+        return report_fault(scope->device, err);
     }
     if (err)
         *err = said;
@@ -136,7 +136,7 @@ tn_status cuda_enter(void *any, int32_t index, cuda_scope *out, tn_error *err)
     cuda *self = any;
     cuda_device *device = &self->devices[index];
     if (has_faulted(device))
-        return tell_fault(device, err);
+        return report_fault(device, err);
     cu_context context = atomic_load_explicit(&device->context, memory_order_acquire);
     if (!context) {
         tn_status status = open_device(self, device, err);

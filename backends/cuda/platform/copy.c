@@ -148,7 +148,7 @@ static cu_result fill_eight(const cuda_driver *driver, const tn_fill_job *job)
     return code;
 }
 
-static cu_result fill(const cuda_driver *driver, const tn_fill_job *job)
+static cu_result queue_fill(const cuda_driver *driver, const tn_fill_job *job)
 {
     size_t count = (size_t)(job->bytes / job->pattern_bytes);
     switch (job->pattern_bytes) {
@@ -167,5 +167,5 @@ tn_status cuda_fill(void *any, const tn_fill_job *job, tn_error *err)
     cuda_scope scope;
     tn_status status = cuda_enter(any, job->device, &scope, err);
     return status ? status
-                  : cuda_done(&scope, fill(&scope.self->driver, job), "cuMemsetAsync", err);
+                  : cuda_done(&scope, queue_fill(&scope.self->driver, job), "cuMemsetAsync", err);
 }

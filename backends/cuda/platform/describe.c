@@ -53,7 +53,7 @@ bool cuda_is_same(const cuda_found *described, const cuda_found *has)
 }
 
 /* Copies the numbers that NVML reports for a whole device. */
-static void take_numbers(const cuda_found *from, cuda_device *to)
+static void copy_numbers(const cuda_found *from, cuda_device *to)
 {
     to->found.major = from->major;
     to->found.minor = from->minor;
@@ -73,7 +73,7 @@ void cuda_join(const cuda_listing *list, cuda_device *device)
             found->physical = listed->physical;
         found->nvml = found->is_split ? NULL : listed->nvml;
         if (!atomic_load(&device->described) && !listed->is_split)
-            take_numbers(listed, device);
+            copy_numbers(listed, device);
     }
 }
 

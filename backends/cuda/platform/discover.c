@@ -162,7 +162,7 @@ static bool list_by_proc(const cuda *self, cuda_listing *out)
 }
 
 /* Does everything except allocating and freeing `self`, which the caller does. */
-static tn_status look(cuda *self, const char **out_remedy, tn_error *err)
+static tn_status open_libraries(cuda *self, const char **out_remedy, tn_error *err)
 {
     nvml_result code = NVML_SUCCESS;
     cuda_surroundings around;
@@ -198,7 +198,7 @@ tn_status cuda_probe_at(const tn_host *host, const char *root, void **out_self,
     memset(self, 0, sizeof *self);
     self->host = host;
     self->root = root;
-    tn_status status = look(self, &remedy, err);
+    tn_status status = open_libraries(self, &remedy, err);
     if (status) {
         if (TN_HAS(host, tn_host, remedy_tell))
             host->remedy_tell(host->self, remedy);

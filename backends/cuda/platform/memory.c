@@ -45,7 +45,7 @@ cu_result cuda_memory_open(cuda *self, cuda_device *device)
     return open_pool(self, device);
 }
 
-static cu_result take(const cuda_scope *scope, size_t bytes, cu_deviceptr *out)
+static cu_result alloc_memory(const cuda_scope *scope, size_t bytes, cu_deviceptr *out)
 {
     const cuda_driver *driver = &scope->self->driver;
     cu_pool pool = atomic_load(&scope->device->pool);
@@ -57,7 +57,7 @@ static cu_result take(const cuda_scope *scope, size_t bytes, cu_deviceptr *out)
 }
 
 /* Returns the pool's unused memory to the system, after all pending frees on our stream are complete. */
-static cu_result trim(const cuda_scope *scope, cu_pool pool)
+static cu_result trim_pool(const cuda_scope *scope, cu_pool pool)
 {
     const cuda_driver *driver = &scope->self->driver;
     cu_result code = driver->stream_synchronize(atomic_load(&scope->device->alloc_stream));
@@ -65,14 +65,14 @@ static cu_result trim(const cuda_scope *scope, cu_pool pool)
 }
 
 /* Allocates; if out of memory, trims the pool and retries once. */
-static cu_result take_twice(const cuda_scope *scope, size_t bytes, cu_deviceptr *out)
+static cu_result alloc_with_retry(const cuda_scope *scope, size_t bytes, cu_deviceptr *out)
 {
     cu_pool pool = atomic_load(&scope->device->pool);
-    cu_result code = take(scope, bytes, out);
+    cu_result code = alloc_memory(scope, bytes, out);
     if (code != CUDA_ERROR_OUT_OF_MEMORY || !pool)
         return code;
-    code = trim(scope, pool);
-    return code ? code : take(scope, bytes, out);
+    code = trim_pool(scope, pool);
+    return code ? code : alloc_memory(scope, bytes, out);
 }
 
 tn_status cuda_memory_alloc(void *any, int32_t index, uint64_t bytes, void **out, tn_error *err)
@@ -83,8 +83,8 @@ tn_status cuda_memory_alloc(void *any, int32_t index, uint64_t bytes, void **out
     if (status)
         return status;
     cuda_relax(&scope);
-    cu_result code =
-        bytes > SIZE_MAX ? CUDA_ERROR_OUT_OF_MEMORY : take_twice(&scope, (size_t)bytes, &memory);
+    cu_result code = bytes > SIZE_MAX ? CUDA_ERROR_OUT_OF_MEMORY
+                                      : alloc_with_retry(&scope, (size_t)bytes, &memory);
     status = cuda_done(&scope, code, "cuMemAllocFromPoolAsync", err);
     if (!status)
         *out = (void *)(uintptr_t)memory;
@@ -105,7 +105,8 @@ void cuda_memory_free(void *any, int32_t index, void *memory)
     (void)cuda_done(&scope, code, "cuMemFreeAsync", NULL);
 }
 
-static cu_result take_on(const cuda_scope *scope, size_t bytes, cu_stream stream, cu_deviceptr *out)
+static cu_result alloc_on_stream(const cuda_scope *scope, size_t bytes, cu_stream stream,
+                                 cu_deviceptr *out)
 {
     const cuda_driver *driver = &scope->self->driver;
     cu_pool pool = atomic_load(&scope->device->pool);
@@ -113,17 +114,17 @@ static cu_result take_on(const cuda_scope *scope, size_t bytes, cu_stream stream
 }
 
 /* Allocates; if out of memory, waits for the stream's pending frees, trims the pool and retries once. */
-static cu_result take_on_twice(const cuda_scope *scope, size_t bytes, cu_stream stream,
-                               cu_deviceptr *out)
+static cu_result alloc_on_stream_with_retry(const cuda_scope *scope, size_t bytes, cu_stream stream,
+                                            cu_deviceptr *out)
 {
     cu_pool pool = atomic_load(&scope->device->pool);
-    cu_result code = take_on(scope, bytes, stream, out);
+    cu_result code = alloc_on_stream(scope, bytes, stream, out);
     if (code != CUDA_ERROR_OUT_OF_MEMORY || !pool)
         return code;
     code = scope->self->driver.stream_synchronize(stream);
     if (!code)
-        code = trim(scope, pool);
-    return code ? code : take_on(scope, bytes, stream, out);
+        code = trim_pool(scope, pool);
+    return code ? code : alloc_on_stream(scope, bytes, stream, out);
 }
 
 tn_status cuda_memory_alloc_on(void *any, int32_t index, void *stream, uint64_t bytes, void **out,
@@ -135,8 +136,9 @@ tn_status cuda_memory_alloc_on(void *any, int32_t index, void *stream, uint64_t 
     if (status)
         return status;
     cuda_relax(&scope);
-    cu_result code = bytes > SIZE_MAX ? CUDA_ERROR_OUT_OF_MEMORY
-                                      : take_on_twice(&scope, (size_t)bytes, stream, &memory);
+    cu_result code = bytes > SIZE_MAX
+                         ? CUDA_ERROR_OUT_OF_MEMORY
+                         : alloc_on_stream_with_retry(&scope, (size_t)bytes, stream, &memory);
     status = cuda_done(&scope, code, "cuMemAllocFromPoolAsync", err);
     if (!status)
         *out = (void *)(uintptr_t)memory;
@@ -168,7 +170,7 @@ void cuda_memory_trim(void *any, int32_t index)
     if (!pool || cuda_enter(any, index, &scope, NULL))
         return;
     cuda_relax(&scope);
-    (void)cuda_done(&scope, trim(&scope, pool), "cuMemPoolTrimTo", NULL);
+    (void)cuda_done(&scope, trim_pool(&scope, pool), "cuMemPoolTrimTo", NULL);
 }
 
 /* The allocation and the free below become nodes of the graph. */
@@ -256,7 +258,8 @@ void cuda_memory_share(const cuda_scope *scope, cuda_device *other)
 }
 
 /* Does not create a context, because that would use memory itself. */
-static tn_status tell_from_outside(cuda *self, int32_t index, tn_device_memory *out, tn_error *err)
+static tn_status read_memory_by_nvml(cuda *self, int32_t index, tn_device_memory *out,
+                                     tn_error *err)
 {
     const cuda_nvml *nvml = cuda_management(self);
     const cuda_found *found = NULL;
@@ -276,7 +279,7 @@ static tn_status tell_from_outside(cuda *self, int32_t index, tn_device_memory *
 }
 
 /* Memory that the pool has reserved and does not use counts as available. */
-static cu_result tell_from_inside(const cuda_scope *scope, tn_device_memory *out)
+static cu_result read_memory_by_driver(const cuda_scope *scope, tn_device_memory *out)
 {
     const cuda_driver *driver = &scope->self->driver;
     cu_pool pool = atomic_load(&scope->device->pool);
@@ -304,10 +307,10 @@ tn_status cuda_device_memory(void *any, int32_t index, tn_device_memory *out, tn
     const cuda_device *device = &self->devices[index];
     cuda_scope scope;
     if (!atomic_load(&device->context) && !atomic_load(&device->faulted))
-        return tell_from_outside(self, index, out, err);
+        return read_memory_by_nvml(self, index, out, err);
     tn_status status = cuda_enter(self, index, &scope, err);
     if (status)
         return status;
     cuda_relax(&scope);
-    return cuda_done(&scope, tell_from_inside(&scope, out), "cuMemGetInfo_v2", err);
+    return cuda_done(&scope, read_memory_by_driver(&scope, out), "cuMemGetInfo_v2", err);
 }

@@ -153,7 +153,7 @@ static void insert(const entry *one, entries *to)
 }
 
 /* Adds the device if this process may use it. Returns false if that cannot be determined here. */
-static bool take(const char *root, const char *text, entries *to)
+static bool add_device(const char *root, const char *text, entries *to)
 {
     char word[64], node[32], *end = NULL;
     entry one;
@@ -183,7 +183,8 @@ static bool read_all(const char *root, DIR *folder, entries *to)
         if (file->d_name[0] == '.')
             continue;
         well = snprintf(name, sizeof name, "/gpus/%s/information", file->d_name) < ROOM &&
-               path_of(root, FOLDER, name, path) && read_text(path, text) && take(root, text, to);
+               path_of(root, FOLDER, name, path) && read_text(path, text) &&
+               add_device(root, text, to);
     }
     return well;
 }

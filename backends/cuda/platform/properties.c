@@ -44,7 +44,7 @@ void cuda_architecture(const cuda_found *found, char *out, size_t size)
     snprintf(out, size, "sm_%d%d%s", (int)found->major, (int)found->minor, g ? g->suffix : "");
 }
 
-static void tell_generation(const cuda_found *found, tn_device_properties *out)
+static void set_generation(const cuda_found *found, tn_device_properties *out)
 {
     const generation *g = generation_of(found);
     out->capability = (tn_capability){found->major, found->minor};
@@ -60,7 +60,8 @@ static void tell_generation(const cuda_found *found, tn_device_properties *out)
     SET(shared_memory_per_multi_processor, (int64_t)g->shared << 10);
 }
 
-static int64_t ask(const cuda *self, const cuda_device *device, cu_device_attribute which)
+static int64_t read_attribute(const cuda *self, const cuda_device *device,
+                              cu_device_attribute which)
 {
     int value = 0;
     cu_result code = self->driver.device_attribute(&value, which, device->handle);
@@ -68,9 +69,9 @@ static int64_t ask(const cuda *self, const cuda_device *device, cu_device_attrib
 }
 
 /* The driver's values override the table's. */
-static void tell_driver(const cuda *self, const cuda_device *device, tn_device_properties *out)
+static void set_from_driver(const cuda *self, const cuda_device *device, tn_device_properties *out)
 {
-#define ASK(which) ask(self, device, CU_DEVICE_ATTRIBUTE_##which)
+#define ASK(which) read_attribute(self, device, CU_DEVICE_ATTRIBUTE_##which)
     SET(warp_size, ASK(WARP_SIZE));
     SET(max_threads_per_block, ASK(MAX_THREADS_PER_BLOCK));
     SET(max_threads_per_multi_processor, ASK(MAX_THREADS_PER_MULTIPROCESSOR));
@@ -84,7 +85,7 @@ static void tell_driver(const cuda *self, const cuda_device *device, tn_device_p
 }
 
 /* The first dtype is the default. */
-static void tell_dtypes(const cuda_found *found, tn_dtype *out)
+static void list_dtypes(const cuda_found *found, tn_dtype *out)
 {
     static const tn_dtype always[] = {TN_F16, TN_F32, TN_F64, TN_I8,  TN_I16,  TN_I32, TN_I64,
                                       TN_U8,  TN_U16, TN_U32, TN_U64, TN_BOOL, TN_C64, TN_C128};
@@ -118,7 +119,7 @@ static int32_t node_of(const char *bus)
     return node;
 }
 
-static void tell_physical(const cuda_found *found, tn_device_properties *out)
+static void set_physical(const cuda_found *found, tn_device_properties *out)
 {
     if (found->physical < 0)
         return;
@@ -126,18 +127,18 @@ static void tell_physical(const cuda_found *found, tn_device_properties *out)
     out->known |= TN_DEVICE_KNOWS(physical_index);
 }
 
-static void tell_numbers(const cuda *self, const cuda_device *device, tn_device_properties *out)
+static void set_numbers(const cuda *self, const cuda_device *device, tn_device_properties *out)
 {
     const cuda_found *found = &device->found;
     cuda_architecture(found, out->architecture, sizeof out->architecture);
-    tell_generation(found, out);
+    set_generation(found, out);
     SET(memory_bytes, (int64_t)found->memory_bytes);
     SET(multi_processor_count, found->multi_processors);
     SET(clock_khz, found->clock_khz);
     SET(memory_bandwidth, found->bandwidth);
     if (atomic_load_explicit(&self->started, memory_order_acquire))
-        tell_driver(self, device, out);
-    tell_dtypes(found, out->dtypes);
+        set_from_driver(self, device, out);
+    list_dtypes(found, out->dtypes);
 }
 
 tn_status cuda_device_properties(void *any, int32_t index, tn_device_properties *out, tn_error *err)
@@ -151,13 +152,13 @@ tn_status cuda_device_properties(void *any, int32_t index, tn_device_properties 
     tn_text_fit(out->uuid, sizeof out->uuid, found->uuid);
     tn_text_fit(out->bus, sizeof out->bus, found->is_split ? "" : found->bus);
     SET(pinned_memory, 1);
-    tell_physical(found, out);
+    set_physical(found, out);
     if (node >= 0) {
         out->numa_node = node;
         out->known |= TN_DEVICE_KNOWS(numa_node);
     }
     if (atomic_load_explicit(&device->described, memory_order_acquire))
-        tell_numbers(self, device, out);
+        set_numbers(self, device, out);
     return TN_OK;
 }
 
@@ -172,11 +173,11 @@ tn_status cuda_device_numbers(void *any, int32_t index, tn_device_properties *ou
     tn_status status = cuda_describe(self, index, &found, err);
     if (status)
         return status;
-    tell_numbers(self, &self->devices[index], out);
+    set_numbers(self, &self->devices[index], out);
     const cuda_nvml *nvml = (out->known & wanted) == wanted ? NULL : cuda_management(self);
     if (!nvml)
         return TN_OK;
-    tell_physical(found, out);
+    set_physical(found, out);
     if (!found->nvml || (out->known & rates) == rates)
         return TN_OK;
     cuda_nvml_rates(nvml, found->nvml, &khz, &bandwidth);

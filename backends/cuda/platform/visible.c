@@ -9,7 +9,7 @@ typedef struct entry {
     size_t length;
 } entry;
 
-static entry take_entry(const char **at)
+static entry parse_entry(const char **at)
 {
     *at += strspn(*at, blanks);
     entry e = {*at, strcspn(*at, ",")};
@@ -71,7 +71,7 @@ static int holds(const int32_t *list, int32_t count, int32_t what)
     return 0;
 }
 
-static void take_all(int32_t count, int32_t out[CUDA_MOST], int32_t *out_count)
+static void select_all(int32_t count, int32_t out[CUDA_MOST], int32_t *out_count)
 {
     for (int32_t i = 0; i < count; i++)
         out[i] = i;
@@ -88,11 +88,11 @@ int cuda_visible(const cuda_found *all, int32_t count, const char *value, const 
             return 0;
     }
     if (!value) {
-        take_all(count, out, out_count);
+        select_all(count, out, out_count);
         return by_bus;
     }
     while (*value && *out_count < CUDA_MOST) {
-        entry e = take_entry(&value);
+        entry e = parse_entry(&value);
         int32_t index = -1;
         int numbered = read_number(&e, &index);
         if (begins_with(&e, "MIG-") || (numbered && !by_bus))

@@ -174,7 +174,7 @@ static tn_status run_reduce(const tn_run *run, tn_error *err)
     return status;
 }
 
-static uint64_t workspace(const tn_kernel_row *row, const tn_query *query)
+static uint64_t size_workspace(const tn_kernel_row *row, const tn_query *query)
 {
     tn_walk kept, taken;
     walk_both(query->op, &kept, &taken);
@@ -183,7 +183,7 @@ static uint64_t workspace(const tn_kernel_row *row, const tn_query *query)
     return parts > 1 ? parts * (uint64_t)query->op->as.each.elements * sizeof(int64_t) : 0;
 }
 
-static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+static tn_status admit_reduce(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
     const tn_each_op *each = &query->op->as.each;
     const tn_dtype in = query->op->operand[TN_EACH_IN].dtype;
@@ -210,8 +210,8 @@ const tn_kernel_row cuda_reduce_row = {
     .dtypes = cuda_number_dtypes,
     .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_BATCH_INVARIANT,
     .honours = TN_EACH_USES_STRIDES | TN_EACH_USES_BROADCAST | TN_EACH_USES_OUT_DTYPE,
-    .admit = admit,
-    .workspace = workspace,
+    .admit = admit_reduce,
+    .workspace = size_workspace,
     .plan = plan_reduce,
     .run = run_reduce,
 };

@@ -49,7 +49,7 @@ static tn_status version_of(void *any, int64_t *out_number, char *out_text, size
     return TN_OK;
 }
 
-static tn_status look(const tn_host *host, char *out_path, size_t size, tn_error *err)
+static tn_status find_library(const tn_host *host, char *out_path, size_t size, tn_error *err)
 {
     return cuda_find_look(host, &sought, out_path, size, err);
 }
@@ -62,7 +62,7 @@ const tn_library_row cuda_blas_row = {
     .remedy = "install NVIDIA's toolkit, or its cuBLAS part alone (pip install nvidia-cublas)",
     .open = open_blas,
     .version = version_of,
-    .look = look,
+    .look = find_library,
 };
 
 /* Sets the constant options of a handle: alpha and beta are in host memory, and atomics are off, so that

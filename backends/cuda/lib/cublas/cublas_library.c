@@ -28,7 +28,7 @@ static tn_status version_of(void *any, int64_t *out_number, char *out_text, size
     return TN_OK;
 }
 
-static tn_status look(const tn_host *host, char *out_path, size_t size, tn_error *err)
+static tn_status find_library(const tn_host *host, char *out_path, size_t size, tn_error *err)
 {
     return cuda_find_look(host, &sought, out_path, size, err);
 }
@@ -41,7 +41,7 @@ const tn_library_row cuda_lt_row = {
     .remedy = "install NVIDIA's toolkit, or its cuBLAS part alone (pip install nvidia-cublas)",
     .open = open_lt,
     .version = version_of,
-    .look = look,
+    .look = find_library,
 };
 
 tn_status cuda_lt_check(lt_status code, const char *call, tn_error *err)

@@ -19,7 +19,7 @@ uint64_t cuda_gemm_room(const tn_query *query, uint64_t behind)
     return cuda_blas_room(query, &memory);
 }
 
-static uint64_t workspace(const tn_kernel_row *row, const tn_query *query)
+static uint64_t size_workspace(const tn_kernel_row *row, const tn_query *query)
 {
     (void)row;
     return cuda_gemm_room(query, 0);
@@ -158,8 +158,8 @@ static lt_status multiply(const tn_run *run, const void *user, blas_handle handl
 }
 
 /* Setting the stream resets a handle's workspace to its own, so the run's workspace must be set afterwards. */
-static lt_status take_turn(const tn_run *run, blas_handle handle, cuda_gemm_multiply *queue,
-                           const void *user, const char **call)
+static lt_status call_with_handle(const tn_run *run, blas_handle handle, cuda_gemm_multiply *queue,
+                                  const void *user, const char **call)
 {
     const cuda_blas *blas = run->library;
     const cuda_gemm_ready *plan = run->plan;
@@ -188,7 +188,7 @@ tn_status cuda_gemm_turn(const tn_run *run, const cuda_scope *scope, cuda_gemm_m
         return status;
     mtx_t *turn = &blas->turn[scope->device->index];
     mtx_lock(turn);
-    const lt_status code = take_turn(run, handle, queue, user, &call);
+    const lt_status code = call_with_handle(run, handle, queue, user, &call);
     mtx_unlock(turn);
     return cuda_blame(scope, cuda_blas_check("cuBLAS", code, call, err), call, err);
 }
@@ -211,7 +211,7 @@ static tn_status gemm_run(const tn_run *run, tn_error *err)
 
 /* For a batch without a single stride, each call adds its overhead; for others, 0 means that the
  * row's figures apply. */
-static double cost(const tn_kernel_row *row, const tn_query *query)
+static double estimate_gemm(const tn_kernel_row *row, const tn_query *query)
 {
     lt_shape shape;
     if (lt_shape_split(query->op, &shape, NULL) || shape.outer == 0)
@@ -227,8 +227,8 @@ static double cost(const tn_kernel_row *row, const tn_query *query)
     .op = TN_OP_MATMUL, .version = 2, .bytes_per_us = 3.5e6, .overhead_us = 10.5,           \
     .alignment = CUDA_VECTOR,                                                               \
     .free_dims = TN_MATMUL_DIM_M | TN_MATMUL_DIM_N | TN_MATMUL_DIM_K | TN_MATMUL_DIM_BATCH, \
-    .admit = cuda_gemm_admit, .cost = cost, .workspace = workspace, .plan = cuda_gemm_plan, \
-    .plan_release = cuda_gemm_plan_release, .run = gemm_run
+    .admit = cuda_gemm_admit, .cost = estimate_gemm, .workspace = size_workspace,           \
+    .plan = cuda_gemm_plan, .plan_release = cuda_gemm_plan_release, .run = gemm_run
 
 const tn_kernel_row cuda_blas_matmul_row = {
     .name = "cuda.matmul.cublas",

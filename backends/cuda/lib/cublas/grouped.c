@@ -46,7 +46,7 @@ static uint64_t grouped_workspace(const tn_kernel_row *row, const tn_query *quer
     return cuda_gemm_room(query, ROOM);
 }
 
-static void tell(const tn_run *run, told *to, size_t i)
+static void describe_group(const tn_run *run, told *to, size_t i)
 {
     const tn_matmul_op *mm = &run->op->as.matmul;
     const lt_type scale = ((const cuda_gemm_ready *)run->plan)->sums.scale;
@@ -94,7 +94,7 @@ static tn_status run_some(const tn_run *runs, const cuda_scope *scope, told *t, 
     const uintptr_t end = (uintptr_t)first.workspace + (uintptr_t)first.workspace_bytes;
     const uintptr_t at = (end + sizeof(void *) - 1) / sizeof(void *) * sizeof(void *);
     for (size_t i = 0; i < t->count; i++)
-        tell(&runs[i], t, i);
+        describe_group(&runs[i], t, i);
     t->there = (const void *const *)at;
     tn_status status =
         cuda_check(scope,
@@ -106,8 +106,8 @@ static tn_status run_some(const tn_run *runs, const cuda_scope *scope, told *t, 
 
 /* Reports that `some` of `all` products, starting at `first`, failed together: cuBLAS does not say which
  * one it rejects. */
-static tn_status tell_some(const tn_error *said, size_t first, size_t some, size_t all,
-                           tn_error *err)
+static tn_status report_groups(const tn_error *said, size_t first, size_t some, size_t all,
+                               tn_error *err)
 {
     if (some == all)
         return tn_fail(err, said->status, said->native_code, said->where, "%s", said->message);
@@ -132,7 +132,7 @@ static tn_status run_many(const tn_run *runs, size_t count, size_t *out_failed, 
             status = run_some(runs + i, &scope, t, &said);
             if (status) {
                 *out_failed = t->count == 1 ? i : count;
-                (void)tell_some(&said, i, t->count, count, err);
+                (void)report_groups(&said, i, t->count, count, err);
             }
         }
         cuda_leave(&scope);

@@ -298,7 +298,8 @@ static void *data_of(const tn_run *run, launch *l, dnn_slot *slot)
     return tn_operand(run, slot->from);
 }
 
-static tn_status settle(const tn_run *run, const cuda_scope *scope, dnn_status code, tn_error *err)
+static tn_status check_execution(const tn_run *run, const cuda_scope *scope, dnn_status code,
+                                 tn_error *err)
 {
     static const char call[] = "cudnnBackendExecute";
     return cuda_blame(scope, dnn_check(run->library, code, call, err), call, err);
@@ -326,14 +327,15 @@ static tn_status execute(const tn_run *run, const cuda_scope *scope, launch *l, 
         code = dnn->finalize(pack);
     if (!code)
         code = dnn->execute(handle, step->plan, pack);
-    tn_status status = settle(run, scope, code, err);
+    tn_status status = check_execution(run, scope, code, err);
     if (pack)
         (void)dnn->desc_destroy(pack);
     return status;
 }
 
 /* Writes what must be in memory before the steps run. */
-static tn_status fill(const tn_run *run, const cuda_scope *scope, const launch *l, tn_error *err)
+static tn_status fill_workspace(const tn_run *run, const cuda_scope *scope, const launch *l,
+                                tn_error *err)
 {
     const tn_attention_op *at = &run->op->as.attention;
     const cuda_driver *driver = &scope->self->driver;
@@ -358,9 +360,9 @@ static tn_status queue(const tn_run *run, const cuda_scope *scope, dnn_made *mad
     if (status)
         return status;
     begin_launch(run, made, &l);
-    status = fill(run, scope, &l, err);
+    status = fill_workspace(run, scope, &l, err);
     if (!status)
-        status = settle(run, scope, dnn->set_stream(lease->handle, run->stream), err);
+        status = check_execution(run, scope, dnn->set_stream(lease->handle, run->stream), err);
     for (int32_t i = 0; i < made->steps && !status; i++)
         status = execute(run, scope, &l, &made->step[i], lease->handle, err);
     if (!status && made->ends)

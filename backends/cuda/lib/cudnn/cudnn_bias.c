@@ -23,7 +23,7 @@ enum { LINE_MOST = 65535 * 32, LINES_MOST = 65535 };
 
 /* Arranges contiguous elements in one line if that can be launched, else in lines of whole rows. Returns false if
  * neither is possible. */
-static bool lay(int64_t count, int64_t row, int64_t *out_line, int64_t *out_lines)
+static bool arrange_lines(int64_t count, int64_t row, int64_t *out_line, int64_t *out_lines)
 {
     int64_t line = count <= LINE_MOST ? count : row, lines = count <= LINE_MOST ? 1 : count / row;
     while (lines > LINES_MOST && lines % 2 == 0 && line <= LINE_MOST / 2) {
@@ -39,7 +39,7 @@ static bool lay(int64_t count, int64_t row, int64_t *out_line, int64_t *out_line
 static dnn_layout line_of(int32_t type, int64_t count, int64_t row)
 {
     int64_t line, lines;
-    (void)lay(count, row, &line, &lines);
+    (void)arrange_lines(count, row, &line, &lines);
     return (dnn_layout){
         .type = type, .shape = {1, line, lines, 1}, .stride = {count, 1, line, line}};
 }
@@ -95,7 +95,7 @@ static tn_status admit_least(const tn_op *op, tn_refusal *why)
     const tn_attention_op *at = &op->as.attention;
     const int64_t rows = at->batch * at->heads * at->queries;
     int64_t line, lines;
-    if (!dnn_needs_least(op) || rows == 0 || lay(rows, at->queries, &line, &lines))
+    if (!dnn_needs_least(op) || rows == 0 || arrange_lines(rows, at->queries, &line, &lines))
         return TN_OK;
     return line > LINE_MOST ? cuda_refuse(why, TN_REFUSE_SHAPE, "queries", LINE_MOST, line,
                                           "gradients with a mask have at most so many")
@@ -121,7 +121,7 @@ tn_status dnn_bias_admit(const tn_op *op, tn_refusal *why)
     if (together > INT32_MAX)
         return cuda_refuse(why, TN_REFUSE_SHAPE, "mask", INT32_MAX, together,
                            "a mask of bool has at most so many elements");
-    if (together == 0 || lay(together, mask->shape[DNN_RANK - 1], &line, &lines))
+    if (together == 0 || arrange_lines(together, mask->shape[DNN_RANK - 1], &line, &lines))
         return TN_OK;
     return line > LINE_MOST ? cuda_refuse(why, TN_REFUSE_SHAPE, "keys", LINE_MOST, line,
                                           "a mask of bool has rows of at most so many")

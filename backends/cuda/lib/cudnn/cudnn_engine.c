@@ -12,14 +12,14 @@ typedef struct choice {
 } choice;
 
 /* Records why there is no plan, while the library's message is still available. */
-static tn_status tell(choice *c)
+static tn_status record_plan_failure(choice *c)
 {
     dnn_graph *graph = c->graph;
     return dnn_check_plan(graph->dnn, graph->code, graph->call, &c->said);
 }
 
 /* Starts a new step: forgets the previous failure. */
-static void begin_step(choice *c)
+static void reset_failure(choice *c)
 {
     c->graph->code = DNN_SUCCESS;
     c->graph->call = "";
@@ -27,7 +27,7 @@ static void begin_step(choice *c)
 
 /* An empty result is not a failure, but the library may have a message about the engines it considered
  * first. */
-static void tell_none(choice *c)
+static void record_none(choice *c)
 {
     char words[256];
     if (c->said.status)
@@ -37,10 +37,10 @@ static void tell_none(choice *c)
                   "cuDNN has no engine for this attention%s%s", words[0] ? ": " : "", words);
 }
 
-static void ask_heuristics(choice *c, dnn_desc graph, int32_t mode)
+static void query_heuristics(choice *c, dnn_desc graph, int32_t mode)
 {
     dnn_graph *g = c->graph;
-    begin_step(c);
+    reset_failure(c);
     c->count = 0;
     dnn_desc asked = dnn_make(g, DNN_HEURISTIC);
     dnn_put_desc(g, asked, DNN_HEURISTIC_GRAPH, graph);
@@ -56,9 +56,9 @@ static void ask_heuristics(choice *c, dnn_desc graph, int32_t mode)
         c->count = 0;
     if (!g->call[0])
         g->call = "cudnnBackendGetAttribute";
-    (void)tell(c);
+    (void)record_plan_failure(c);
     if (!g->code && c->count == 0)
-        tell_none(c);
+        record_none(c);
 }
 
 /* Returns whether an engine declares that its results differ from run to run. */
@@ -84,10 +84,10 @@ static dnn_desc try_config(choice *c, dnn_desc config, uint64_t *out_workspace)
     dnn_graph *g = c->graph;
     int64_t bytes = 0, one = 0;
     dnn_desc plan = NULL;
-    begin_step(c);
+    reset_failure(c);
     const bool is_unfit = c->target->repeats && differs(c, config);
     if (g->code) {
-        (void)tell(c);
+        (void)record_plan_failure(c);
         return NULL;
     }
     if (is_unfit) {
@@ -103,7 +103,7 @@ static dnn_desc try_config(choice *c, dnn_desc config, uint64_t *out_workspace)
     dnn_finish(g, plan, "a plan of cuDNN");
     if (!g->code)
         g->code = g->dnn->get(plan, DNN_PLAN_WORKSPACE, DNN_TYPE_I64, 1, &one, &bytes);
-    if (!tell(c) && bytes >= 0 && (uint64_t)bytes <= c->target->most) {
+    if (!record_plan_failure(c) && bytes >= 0 && (uint64_t)bytes <= c->target->most) {
         *out_workspace = (uint64_t)bytes;
         return plan;
     }
@@ -123,13 +123,13 @@ tn_status dnn_plan_make(dnn_graph *graph, const dnn_target *target, dnn_desc *ou
     choice c = {.graph = graph, .target = target};
     uint64_t needs = 0;
     dnn_desc plan = NULL, made = dnn_graph_make(graph, target->handle);
-    tn_status status = tell(&c);
+    tn_status status = record_plan_failure(&c);
     for (int m = 0; m < 2 && !status && !plan; m++) {
-        ask_heuristics(&c, made, modes[m]);
+        query_heuristics(&c, made, modes[m]);
         for (int64_t i = 0; i < c.count && i < CONFIGS_MOST && !plan; i++)
             plan = try_config(&c, c.config[i], &needs);
     }
-    begin_step(&c);
+    reset_failure(&c);
     if (plan) {
         *out = plan;
         if (out_workspace)

@@ -1,6 +1,6 @@
 #include "cudnn_graph.h"
 
-static void fail(dnn_graph *graph, dnn_status code, const char *call)
+static void fail_graph(dnn_graph *graph, dnn_status code, const char *call)
 {
     if (!graph->code && code) {
         graph->code = code;
@@ -25,10 +25,10 @@ dnn_desc dnn_make(dnn_graph *graph, dnn_desc_type type)
 {
     dnn_desc made = NULL;
     if (!graph->code && graph->descs == DNN_DESCS_MOST)
-        fail(graph, DNN_INTERNAL, "a graph of too many descriptors");
+        fail_graph(graph, DNN_INTERNAL, "a graph of too many descriptors");
     if (graph->code)
         return NULL;
-    fail(graph, graph->dnn->desc_create(type, &made), "cudnnBackendCreateDescriptor");
+    fail_graph(graph, graph->dnn->desc_create(type, &made), "cudnnBackendCreateDescriptor");
     if (!graph->code)
         graph->desc[graph->descs++] = made;
     return graph->code ? NULL : made;
@@ -38,7 +38,8 @@ void dnn_put(dnn_graph *graph, dnn_desc desc, dnn_attribute attribute, dnn_type 
              const void *of)
 {
     if (!graph->code)
-        fail(graph, graph->dnn->set(desc, attribute, type, count, of), "cudnnBackendSetAttribute");
+        fail_graph(graph, graph->dnn->set(desc, attribute, type, count, of),
+                   "cudnnBackendSetAttribute");
 }
 
 void dnn_put_desc(dnn_graph *graph, dnn_desc desc, dnn_attribute attribute, dnn_desc of)
@@ -56,7 +57,7 @@ void dnn_put_word(dnn_graph *graph, dnn_desc desc, dnn_attribute attribute, dnn_
 void dnn_finish(dnn_graph *graph, dnn_desc desc, const char *what)
 {
     if (!graph->code)
-        fail(graph, graph->dnn->finalize(desc), what);
+        fail_graph(graph, graph->dnn->finalize(desc), what);
 }
 
 /* Sets the attributes that all tensors have; the caller must finish the tensor. */
@@ -77,7 +78,7 @@ static dnn_desc begin_tensor(dnn_graph *graph, const dnn_layout *layout, int64_t
 static void add_slot(dnn_graph *graph, const dnn_slot *slot)
 {
     if (graph->slots == DNN_SLOTS_MOST)
-        fail(graph, DNN_INTERNAL, "a graph of too many tensors");
+        fail_graph(graph, DNN_INTERNAL, "a graph of too many tensors");
     else
         graph->slot[graph->slots++] = *slot;
 }
@@ -127,7 +128,7 @@ static void add_op(dnn_graph *graph, dnn_desc op, const char *what)
 {
     dnn_finish(graph, op, what);
     if (graph->ops == DNN_OPS_MOST)
-        fail(graph, DNN_INTERNAL, "a graph of too many operations");
+        fail_graph(graph, DNN_INTERNAL, "a graph of too many operations");
     else
         graph->op[graph->ops++] = op;
 }

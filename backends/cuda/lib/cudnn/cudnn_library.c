@@ -44,7 +44,7 @@ static tn_status check_open(const cuda_dnn *self, tn_error *err)
 }
 
 /* Checks whether cuDNN is installed without the library that is needed. */
-static tn_status tell_missing(const tn_host *host, tn_error *err)
+static tn_status report_missing(const tn_host *host, tn_error *err)
 {
     static const cuda_sought whole = {"libcudnn.so.9", "cudnn", NULL, false};
     static const tn_symbol none[] = {{"cudnnGetVersion", 0}};
@@ -66,7 +66,7 @@ static tn_status open_dnn(const tn_host *host, void **out_self, tn_error *err)
     if (status == TN_UNAVAILABLE && !cuda_find_bind(host, &early, symbols, SYMBOLS, self, NULL))
         status = TN_OK;
     else if (status == TN_UNAVAILABLE)
-        status = tell_missing(host, err);
+        status = report_missing(host, err);
     if (!status)
         status = check_open(self, err);
     if (status) {
@@ -88,7 +88,7 @@ static tn_status version_of(void *any, int64_t *out_number, char *out_text, size
     return TN_OK;
 }
 
-static tn_status look(const tn_host *host, char *out_path, size_t size, tn_error *err)
+static tn_status find_library(const tn_host *host, char *out_path, size_t size, tn_error *err)
 {
     return cuda_find_look(host, &sought, out_path, size, err);
 }
@@ -101,7 +101,7 @@ const tn_library_row cuda_dnn_row = {
     .remedy = "install NVIDIA's cuDNN 9 (pip install nvidia-cudnn-cu13)",
     .open = open_dnn,
     .version = version_of,
-    .look = look,
+    .look = find_library,
 };
 
 /* The library's message has many lines, one for each engine or step; the first has the cause: "Warning: ...;

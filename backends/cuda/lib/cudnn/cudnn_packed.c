@@ -18,7 +18,7 @@ static int64_t row_of(const tn_op *op, int32_t operand)
     return op->operand[operand].stride[DNN_LENGTH];
 }
 
-static int32_t find(const dnn_tables *in, int32_t starts, int64_t row)
+static int32_t find_table(const dnn_tables *in, int32_t starts, int64_t row)
 {
     int32_t i = 0;
     while (i < in->count && (in->table[i].starts != starts || in->table[i].row != row))
@@ -27,9 +27,9 @@ static int32_t find(const dnn_tables *in, int32_t starts, int64_t row)
 }
 
 /* Adds a table unless it exists already: several operands can share one. */
-static void add(dnn_tables *to, int32_t starts, int64_t row)
+static void add_table(dnn_tables *to, int32_t starts, int64_t row)
 {
-    const int32_t at = find(to, starts, row);
+    const int32_t at = find_table(to, starts, row);
     if (at == to->count)
         to->table[to->count++] = (dnn_table){starts, row};
 }
@@ -42,8 +42,8 @@ void dnn_tables_of(const tn_op *op, dnn_tables *out)
         if (!dnn_is_packed(op, i, &starts))
             continue;
         if (starts == TN_ATTENTION_STARTS_Q || !op->operand[TN_ATTENTION_LENGTHS].dtype)
-            add(out, starts, 0);
-        add(out, starts, row_of(op, i));
+            add_table(out, starts, 0);
+        add_table(out, starts, row_of(op, i));
     }
 }
 
@@ -63,7 +63,7 @@ dnn_desc dnn_tensor_of_table(dnn_graph *graph, const tn_op *op, int32_t starts, 
     dnn_tables tables;
     dnn_tables_of(op, &tables);
     return add_entries(graph, row ? batch + 1 : batch,
-                       DNN_FROM_TABLES - find(&tables, starts, row));
+                       DNN_FROM_TABLES - find_table(&tables, starts, row));
 }
 
 dnn_desc dnn_places_of(dnn_graph *graph, const tn_op *op, int32_t operand)

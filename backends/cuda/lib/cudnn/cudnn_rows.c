@@ -285,7 +285,7 @@ static tn_status admit_dropout(const tn_query *query, tn_refusal *why)
     return TN_OK;
 }
 
-static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+static tn_status admit_attention(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
     (void)row;
     tn_status status = admit_device(query, why);
@@ -349,7 +349,7 @@ static tn_status admit_gradient(const tn_kernel_row *row, const tn_query *query,
     const tn_attention_op *at = &query->op->as.attention;
     const int64_t greater = at->size > at->value_size ? at->size : at->value_size;
     dnn_shape shape;
-    tn_status status = admit(row, query, why);
+    tn_status status = admit_attention(row, query, why);
     if (status || (status = admit_gradient_mask(query->op, why)) ||
         (status = dnn_shape_of(query->op, &shape, why)))
         return status;
@@ -381,7 +381,7 @@ static tn_status admit_gradient(const tn_kernel_row *row, const tn_query *query,
  * another plan, which takes half a second to compile. That time is divided among SHARED_BY calls, an estimate of
  * those with the same number of keys. An op with lengths or pages has one plan for all steps. Otherwise returns 0:
  * the row's figures apply. */
-static double cost(const tn_kernel_row *row, const tn_query *query)
+static double estimate_attention(const tn_kernel_row *row, const tn_query *query)
 {
     enum { FEW = 16, SHARED_BY = 100 };
     static const double compiled_us = 5e5;
@@ -419,8 +419,8 @@ const tn_kernel_row cuda_dnn_attention_row = {
     .honours = BOTH | FORWARD | MASKS | PLACES,
     .flops_per_us = 6e8,
     .overhead_us = 8,
-    .admit = admit,
-    .cost = cost,
+    .admit = admit_attention,
+    .cost = estimate_attention,
     ROW,
 };
 

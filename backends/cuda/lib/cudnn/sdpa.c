@@ -21,7 +21,7 @@ static double hidden(const dnn_sdpa *s)
 }
 
 /* Swaps the last two dimensions. */
-static void turn(dnn_layout *io)
+static void transpose_layout(dnn_layout *io)
 {
     const int64_t shape = io->shape[DNN_LENGTH], stride = io->stride[DNN_LENGTH];
     io->shape[DNN_LENGTH] = io->shape[DNN_SIZE];
@@ -45,7 +45,7 @@ void dnn_layout_of(const tn_op *op, int32_t operand, bool turned, dnn_layout *ou
     for (int32_t d = 0; d < DNN_RANK; d++)
         to.stride[d] = to.stride[d] ? to.stride[d] : d == DNN_SIZE ? 1 : all;
     if (turned)
-        turn(&to);
+        transpose_layout(&to);
     *out = to;
 }
 
@@ -91,7 +91,7 @@ static dnn_desc add_pages(const dnn_sdpa *s, int32_t operand, bool turned)
                            .shape = {at->batch, at->groups, at->keys, size},
                            .stride = {at->groups * all, all, size, 1}};
     if (turned)
-        turn(&together);
+        transpose_layout(&together);
     const dnn_paged of = {.y = dnn_between(s->graph, &together),
                           .from = dnn_operand(s, operand, false),
                           .lengths = s->keys,

@@ -46,7 +46,7 @@ static void add_weights(back *b)
 }
 
 /* Transposes a tensor of the scores' shape, in the op's dtype. */
-static dnn_desc turn(const back *b, dnn_desc x)
+static dnn_desc transpose_tensor(const back *b, dnn_desc x)
 {
     const tn_attention_op *at = &b->s.op->as.attention;
     dnn_layout turned = b->s.scores;
@@ -119,8 +119,8 @@ void dnn_add_gradients(dnn_graph *graph, const tn_op *op, bool together)
     b.dout = dnn_operand(&b.s, TN_ATTENTION_DOUT, false);
     add_sums(&b);
     add_weights(&b);
-    add_shared(&b, turn(&b, b.weights), b.dout, TN_ATTENTION_DV);
+    add_shared(&b, transpose_tensor(&b, b.weights), b.dout, TN_ATTENTION_DV);
     add_slopes(&b);
-    add_shared(&b, turn(&b, b.slopes), b.q, TN_ATTENTION_DK);
+    add_shared(&b, transpose_tensor(&b, b.slopes), b.q, TN_ATTENTION_DK);
     add_queries(&b, together);
 }
