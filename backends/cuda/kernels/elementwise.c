@@ -5,8 +5,14 @@ static const cuda_text text = CUDA_TEXT(elementwise_cu, "elementwise.cu");
 const cuda_unit cuda_elementwise_unit = {
     {&cuda_text_of_args, &cuda_text_of_common, &cuda_text_of_functions, &text}};
 
-/* Lists the operands in the order of the walk: out is first, because it determines the order of dimensions. */
-static const int32_t places[] = {TN_EACH_OUT, TN_EACH_IN, TN_EACH_OTHER};
+/* Operands in the order of the walk: out is first, because it determines the order of dimensions. */
+enum { PLACES = 3 };
+static const int32_t places[PLACES] = {TN_EACH_OUT, TN_EACH_IN, TN_EACH_OTHER};
+
+static int32_t count_places(int inputs)
+{
+    return inputs + 1 < PLACES ? inputs + 1 : PLACES;
+}
 
 static bool is_dense(const tn_walk *walk)
 {
@@ -20,8 +26,9 @@ static bool is_dense(const tn_walk *walk)
  * aligned to that. */
 static int vector_of(const tn_op *op, int inputs)
 {
+    const int32_t count = count_places(inputs);
     int64_t widest = 1, aligned = TN_OP_ALIGNMENT_MAX;
-    for (int32_t i = 0; i <= inputs; i++) {
+    for (int32_t i = 0; i < count; i++) {
         const tn_layout *layout = &op->operand[places[i]];
         int64_t bytes = cuda_bytes_of(layout->dtype);
         widest = bytes > widest ? bytes : widest;
@@ -35,10 +42,11 @@ static int vector_of(const tn_op *op, int inputs)
 
 void cuda_elementwise_walk(const tn_op *op, int inputs, tn_walk *walk, cuda_each_args *args)
 {
-    tn_walk_over(walk, op, places, inputs + 1, 0, op->operand[TN_EACH_OUT].rank);
+    const int32_t count = count_places(inputs);
+    tn_walk_over(walk, op, places, count, 0, op->operand[TN_EACH_OUT].rank);
     args->elements = op->as.each.elements;
     args->rank = cuda_walk_sizes(walk, args->size);
-    for (int32_t i = 0; i < walk->count; i++)
+    for (int32_t i = 0; i < count; i++)
         cuda_walk_strides(walk, i, args->stride[places[i]]);
 }
 
