@@ -152,7 +152,7 @@ static tn_status get_code(const cuda_nvrtc *nvrtc, nvrtc_program program, void *
         return tn_fail(err, TN_OUT_OF_MEMORY, 0, "nvrtc", "no memory for %zu bytes of code", size);
     if (nvrtc->code(program, code) != NVRTC_SUCCESS) {
         host->release(host->self, code);
-        return tn_fail(err, TN_INCOMPATIBLE, 0, "nvrtcGetCUBIN", "it gives no machine code");
+        return tn_fail(err, TN_INCOMPATIBLE, 0, "nvrtcGetCUBIN", "NVRTC returned no machine code");
     }
     *out = code;
     *out_size = size;

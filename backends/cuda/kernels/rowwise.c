@@ -136,7 +136,7 @@ tn_status cuda_rowwise_admit(const tn_kernel_row *row, const tn_query *query, tn
         const tn_dtype dtype = op->operand[i].dtype;
         if (dtype && (!cuda_is_float(dtype) || (dtype == TN_F64) != (in == TN_F64)))
             return cuda_refuse(why, TN_REFUSE_DTYPE, i == TN_EACH_OUT ? "out.dtype" : "dtype", in,
-                               dtype, "f64 goes with f64, other floats with one another: cast");
+                               dtype, "f64 cannot be mixed with other floats: cast");
     }
     return cuda_admit_alignment(query, why);
 }

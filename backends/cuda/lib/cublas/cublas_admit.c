@@ -83,7 +83,7 @@ static tn_status admit_together(const tn_query *query, int64_t together, tn_refu
         return status;
     if (!shape.matrix[shape.left].turned || shape.matrix[shape.right].turned)
         return cuda_refuse(why, TN_REFUSE_STRIDE, "b.stride", 1, 0,
-                           "A lies by rows and B by columns: give B transposed");
+                           "A must be row-major and B column-major: transpose B");
     const char *sizes = shape.out_by_rows ? "n, k" : "m, k";
     for (int32_t i = TN_MATMUL_A; i <= TN_MATMUL_OUT; i++) {
         const lt_matrix *m = &shape.matrix[i];

@@ -47,7 +47,7 @@ static tn_status describe(const tn_op *op, int32_t operand, lt_shape *out, tn_re
                       .turned = by_rows != out->out_by_rows};
     if (to->leading < rows || (rows > 1 && layout->stride[by_rows ? c : r] != 1))
         return cuda_refuse(why, TN_REFUSE_STRIDE, names[operand], rows, to->leading,
-                           "rows or columns lie together, one behind the other");
+                           "rows or columns must be contiguous and must not overlap");
     (void)join_batch(layout, out->outer, op->as.matmul.batch_rank, &to->batch_stride);
     return TN_OK;
 }

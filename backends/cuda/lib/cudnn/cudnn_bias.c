@@ -98,9 +98,9 @@ static tn_status admit_least(const tn_op *op, tn_refusal *why)
     if (!dnn_needs_least(op) || rows == 0 || arrange_lines(rows, at->queries, &line, &lines))
         return TN_OK;
     return line > LINE_MOST ? cuda_refuse(why, TN_REFUSE_SHAPE, "queries", LINE_MOST, line,
-                                          "gradients with a mask have at most so many")
+                                          "too many queries for gradients with a mask")
                             : cuda_refuse(why, TN_REFUSE_SHAPE, "batch, heads", LINES_MOST, lines,
-                                          "gradients with a mask have at most so many of both");
+                                          "too many sequences and heads for gradients with a mask");
 }
 
 tn_status dnn_bias_admit(const tn_op *op, tn_refusal *why)
@@ -114,17 +114,18 @@ tn_status dnn_bias_admit(const tn_op *op, tn_refusal *why)
         if (mask->shape[d] == 1 || mask->stride[d] == 0)
             continue;
         if (mask->stride[d] != together)
-            return cuda_refuse(why, TN_REFUSE_STRIDE, "mask.stride", together, mask->stride[d],
-                               "a mask of bool lies together: one that is added is made of it");
+            return cuda_refuse(
+                why, TN_REFUSE_STRIDE, "mask.stride", together, mask->stride[d],
+                "boolean masks must be contiguous: they are converted to additive ones");
         together *= mask->shape[d];
     }
     if (together > INT32_MAX)
         return cuda_refuse(why, TN_REFUSE_SHAPE, "mask", INT32_MAX, together,
-                           "a mask of bool has at most so many elements");
+                           "a boolean mask has too many elements");
     if (together == 0 || arrange_lines(together, mask->shape[DNN_RANK - 1], &line, &lines))
         return TN_OK;
     return line > LINE_MOST ? cuda_refuse(why, TN_REFUSE_SHAPE, "keys", LINE_MOST, line,
-                                          "a mask of bool has rows of at most so many")
+                                          "a boolean mask has rows that are too long")
                             : cuda_refuse(why, TN_REFUSE_SHAPE, "mask", LINES_MOST, lines,
-                                          "a mask of bool has at most so many rows");
+                                          "a boolean mask has too many rows");
 }

@@ -108,14 +108,14 @@ static tn_status admit_operand(const tn_op *op, int32_t operand, int32_t starts,
         odd /= 2;
     if (op->operand[starts].stride[0] != 1)
         return cuda_refuse(why, TN_REFUSE_STRIDE, "starts.stride", 1, op->operand[starts].stride[0],
-                           "where sequences start lies together");
+                           "the starts of sequences must be contiguous");
     if (row < 1 || rows > INT32_MAX / row)
         return cuda_refuse(why, TN_REFUSE_SHAPE, "packed rows", row < 1 ? 0 : INT32_MAX / row, rows,
-                           "where a sequence begins, in elements, is counted in 32 bits");
+                           "the offset of a sequence, in elements, must fit in 32 bits");
     return rows <= WHOLE_MOST / odd
                ? TN_OK
                : cuda_refuse(why, TN_REFUSE_SHAPE, "packed rows", WHOLE_MOST / odd, rows,
-                             "where a sequence begins is computed in f32");
+                             "the offset of a sequence is computed in f32");
 }
 
 tn_status dnn_packed_admit(const tn_op *op, tn_refusal *why)

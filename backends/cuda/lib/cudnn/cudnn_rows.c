@@ -80,15 +80,15 @@ static tn_status admit_sizes(const tn_query *query, tn_refusal *why)
     if (at->size < TOGETHER || at->size % TOGETHER || at->value_size % TOGETHER)
         return cuda_refuse(why, TN_REFUSE_SHAPE, "head size", TOGETHER,
                            at->size < TOGETHER || at->size % TOGETHER ? at->size : at->value_size,
-                           "a head is a multiple of 8 elements");
+                           "head sizes must be multiples of 8");
     if (greater > size_most(query))
         return cuda_refuse(why, TN_REFUSE_SHAPE, "head size", size_most(query), greater,
                            "as this device and version take");
     if (at->keys < 2)
-        return cuda_refuse(why, TN_REFUSE_SHAPE, "keys", 2, at->keys, "a single key is not taken");
+        return cuda_refuse(why, TN_REFUSE_SHAPE, "keys", 2, at->keys,
+                           "more than one key is needed");
     if (at->batch < 1 || at->heads < 1)
-        return cuda_refuse(why, TN_REFUSE_SHAPE, "batch, heads", 1, 0,
-                           "there is nothing to compute");
+        return cuda_refuse(why, TN_REFUSE_SHAPE, "batch, heads", 1, 0, "the problem is empty");
     return at->batch <= COUNT_MOST && at->heads <= COUNT_MOST
                ? TN_OK
                : cuda_refuse(why, TN_REFUSE_SHAPE, "batch, heads", COUNT_MOST,
@@ -111,10 +111,10 @@ static tn_status admit_operand(const tn_op *op, int32_t operand, tn_refusal *why
             continue;
         if (last && stride != 1)
             return cuda_refuse(why, TN_REFUSE_STRIDE, what, 1, stride,
-                               "elements of a row lie together");
+                               "the elements of a row must be contiguous");
         if (!last && (stride <= 0 || (operand != TN_ATTENTION_MASK && stride % TOGETHER)))
             return cuda_refuse(why, TN_REFUSE_STRIDE, what, TOGETHER, stride,
-                               "rows lie a multiple of 8 elements apart, and none twice");
+                               "row strides must be nonzero multiples of 8 elements");
     }
     return TN_OK;
 }
@@ -135,12 +135,12 @@ static tn_status admit_tables(const tn_op *op, tn_refusal *why)
     for (int32_t d = 0; lse->dtype && d < 3; d++) {
         if (lse->shape[d] > 1 && lse->stride[d] != needed[d])
             return cuda_refuse(why, TN_REFUSE_STRIDE, "lse.stride", needed[d], lse->stride[d],
-                               "lse is dense");
+                               "lse must be contiguous");
     }
     return !lengths->dtype || at->batch == 1 || lengths->stride[0] == 1
                ? TN_OK
                : cuda_refuse(why, TN_REFUSE_STRIDE, "lengths.stride", 1, lengths->stride[0],
-                             "lengths lie together");
+                             "lengths must be contiguous");
 }
 
 static tn_status admit_layouts(const tn_op *op, tn_refusal *why)
@@ -168,10 +168,10 @@ static tn_status admit_bounds(const tn_query *query, tn_refusal *why)
         return status;
     if (shape.bottom && masked)
         return cuda_refuse(why, TN_REFUSE_FEATURE, "mask", 0, 1,
-                           "bounds from the bottom right corner go without a mask");
+                           "bounds from the bottom right corner cannot be combined with a mask");
     if (shape.bottom && drops)
         return cuda_refuse(why, TN_REFUSE_FEATURE, "dropout", 0, 1,
-                           "bounds from the bottom right corner go without dropout");
+                           "bounds from the bottom right corner cannot be combined with dropout");
     if (shape.bottom && is_before(query, BOTTOM_ANY) && (at->queries % TILE || at->keys % TILE))
         return refuse_version(why, query, BOTTOM_ANY,
                               "before 9.6 bounds from the bottom right corner need lengths that "
@@ -216,11 +216,10 @@ static tn_status admit_sinks(const tn_query *query, tn_refusal *why)
         return tn_refuse(why, TN_REFUSE_ALIGNMENT, "sinks", ALIGNMENT, sinks->alignment);
     if (sinks->shape[0] > 1 && sinks->stride[0] != 1)
         return cuda_refuse(why, TN_REFUSE_STRIDE, "sinks.stride", 1, sinks->stride[0],
-                           "sinks lie together");
-    return query->op->as.attention.queries > 1
-               ? TN_OK
-               : cuda_refuse(why, TN_REFUSE_SHAPE, "queries", 2, 1,
-                             "a single query is not taken with sinks");
+                           "sinks must be contiguous");
+    return query->op->as.attention.queries > 1 ? TN_OK
+                                               : cuda_refuse(why, TN_REFUSE_SHAPE, "queries", 2, 1,
+                                                             "sinks need more than one query");
 }
 
 static int64_t power_above(int64_t x)
@@ -244,11 +243,11 @@ static tn_status admit_pages(const tn_query *query, tn_refusal *why)
     const int64_t page = query->op->as.attention.page;
     if (page & (page - 1))
         return cuda_refuse(why, TN_REFUSE_SHAPE, "page", power_above(page), page,
-                           "a page has a power of two of keys");
+                           "the number of keys per page must be a power of two");
     return pages->shape[1] <= 1 || pages->stride[1] == 1
                ? TN_OK
                : cuda_refuse(why, TN_REFUSE_STRIDE, "pages.stride", 1, pages->stride[1],
-                             "pages of a sequence lie together");
+                             "the pages of a sequence must be contiguous");
 }
 
 /* From the conditions of fused attention in NVIDIA/TransformerEngine. */
@@ -275,11 +274,11 @@ static tn_status admit_dropout(const tn_query *query, tn_refusal *why)
         return refuse_version(why, query, FOUND, "9.11.1 to 9.13 are known to have no dropout");
     if (query->op->as.attention.queries == 1)
         return cuda_refuse(why, TN_REFUSE_SHAPE, "queries", 2, 1,
-                           "a single query is not taken with dropout");
+                           "dropout needs more than one query");
     if (bytes > most)
         return cuda_refuse(why, TN_REFUSE_SHAPE, "weights", INT32_MAX,
                            bytes < 9e18 ? (int64_t)(bytes / sizeof(uint16_t)) : INT64_MAX,
-                           "a mask of what dropout keeps has at most so many elements");
+                           "the dropout mask has too many elements");
     (void)snprintf(why->text, sizeof why->text,
                    "what dropout keeps is written before, to %.0f bytes of workspace", bytes);
     return TN_OK;
@@ -355,7 +354,7 @@ static tn_status admit_gradient(const tn_kernel_row *row, const tn_query *query,
         return status;
     if (at->queries == 1)
         return cuda_refuse(why, TN_REFUSE_SHAPE, "queries", 2, 1,
-                           "gradients of a single query can be no numbers");
+                           "gradients of a single query may be NaN");
     if (greater > TILE && query->device->capability.major != 9)
         return cuda_refuse(why, TN_REFUSE_SHAPE, "head size", TILE, greater,
                            "gradients of greater heads are for 9.x");
