@@ -8,13 +8,20 @@
 # written with TN_CPU_BIT (tenon/module/cpu.h). On another processor nothing is added; where the compiler
 # does not take the flags, or the set's TRY, configuring says so.
 #
+#   tenon_isa_template(TARGET NAME_tmpl.c ISA isa... [DTYPE dtype...])
+#
+# compiles one file once per instruction set (and per dtype): for each, a file NAME[_DTYPE]_ISA.c in
+# the build folder that includes the template is added to TARGET as tenon_isa_sources does it, with
+# ISA defined as the set's name and, for DTYPE f32, REAL_F32. The set `plain` has no flags and is
+# there on every processor. Files of their own, unlike an object library for each set, keep the
+# flags, names of objects and entries of the compilation database apart in one target.
+#
 # What an object for an instruction set must keep to, as it may not run before its bits are checked:
 #   - One function with external linkage for each row, no constructors; everything else is static.
 #     Nothing that the linker merges with other objects' copies (`inline` with external linkage, in
 #     C++ any template): it might keep this copy for all. The headers it includes declare, or define
 #     static functions.
-#   - One file, one instruction set, in one target: flags belong to the file. Two sets that share
-#     code include it from files of their own.
+#   - One file, one instruction set, in one target: flags belong to the file.
 #   - No atomics for Arm: armv8.2-a, where most of its extensions begin, has new ones.
 include(CheckCCompilerFlag)
 include(CheckCSourceCompiles)
@@ -109,4 +116,48 @@ function(tenon_isa_sources target isa)
   list(JOIN bits "|" bits)
   string(TOUPPER "${isa}" name)
   target_compile_definitions(${target} PRIVATE "TENON_ISA_${name}=(${bits})")
+endfunction()
+
+function(tenon_isa_template target template)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "ISA;DTYPE")
+  get_filename_component(template "${template}" ABSOLUTE)
+  file(RELATIVE_PATH folder "${PROJECT_SOURCE_DIR}" "${template}")
+  get_filename_component(folder "${folder}" DIRECTORY)
+  get_filename_component(name "${template}" NAME)
+  if(NOT name MATCHES "^(.+)_tmpl\\.c$")
+    message(FATAL_ERROR "${template}: the name of a template ends in _tmpl.c")
+  endif()
+  set(name "${CMAKE_MATCH_1}")
+  set(kinds "${arg_DTYPE}")
+  if(NOT kinds)
+    set(kinds NONE)
+  endif()
+  foreach(isa IN LISTS arg_ISA)
+    set(possible TRUE)
+    if(NOT isa STREQUAL "plain")
+      tenon_isa_check(${isa} possible)
+    endif()
+    if(NOT possible)
+      continue()
+    endif()
+    foreach(kind IN LISTS kinds)
+      set(file "${name}_${kind}_${isa}")
+      set(definitions "ISA=${isa}")
+      if(kind STREQUAL "NONE")
+        set(file "${name}_${isa}")
+      else()
+        string(TOUPPER "REAL_${kind}" upper)
+        list(APPEND definitions "${upper}")
+      endif()
+      set(file "${PROJECT_BINARY_DIR}/${folder}/${isa}/${file}.c")
+      file(CONFIGURE OUTPUT "${file}" CONTENT "#include \"${template}\"\n")
+      set_property(SOURCE "${file}" TARGET_DIRECTORY ${target}
+                   PROPERTY COMPILE_DEFINITIONS "${definitions}")
+      if(isa STREQUAL "plain")
+        target_sources(${target} PRIVATE "${file}")
+      else()
+        tenon_isa_sources(${target} ${isa} "${file}")
+      endif()
+    endforeach()
+  endforeach()
 endfunction()

@@ -3,7 +3,7 @@
 #include "attention/rows_low.h"
 #include "cpu.h"
 #include "matmul/lowp.h"
-#include "rows.h"
+#include "shared/row_kernels.h"
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 #include "backward.h"
 
-#include "../sizes.h"
+#include "../shared/sizes.h"
 #include "share.h"
 
 #include <math.h>

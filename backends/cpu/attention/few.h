@@ -15,7 +15,7 @@ INLINE int64_t F(few_bytes)(const tn_dtype form)
 /* Loads a vector of a row's elements, starting at element `at`. */
 INLINE VECTOR F(few_load)(const tn_dtype form, const char *row, int64_t at)
 {
-#if defined(ATTENTION_F32)
+#if defined(REAL_F32)
     if (form == TN_BF16)
         return widen_bf16(load_u16(row + 2 * at));
     if (form == TN_F16)
@@ -216,7 +216,7 @@ SPECIAL void F(few_step_of)(const tn_dtype form, const tni_at_step *step,
         F(few_step_of)(form, step, F(name##_counted));                    \
     }
 FEW_STEP(few_step, TYPE)
-#if defined(ATTENTION_F32)
+#if defined(REAL_F32)
 FEW_STEP(few_step_bf16, TN_BF16)
 FEW_STEP(few_step_f16, TN_F16)
 #endif

@@ -1,7 +1,7 @@
 #include "forward.h"
 
 #include "../matmul/blocking.h"
-#include "../sizes.h"
+#include "../shared/sizes.h"
 #include "layout.h"
 #include "share.h"
 #include "split.h"

@@ -1,6 +1,6 @@
 #include "layout.h"
 
-#include "../sizes.h"
+#include "../shared/sizes.h"
 
 #include <math.h>
 

@@ -8,7 +8,7 @@
 #ifndef TENON_BACKENDS_CPU_ATTENTION_LOW_FORMS_H
 #define TENON_BACKENDS_CPU_ATTENTION_LOW_FORMS_H
 
-#include "../matmul/transpose.h"
+#include "../shared/transpose.h"
 #include "kernels.h"
 
 enum { SIDE = 32, SQUARE_BYTES = 2048, PANEL_KEYS = 64 };

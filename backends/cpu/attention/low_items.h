@@ -3,7 +3,7 @@
 #ifndef TENON_BACKENDS_CPU_ATTENTION_LOW_ITEMS_H
 #define TENON_BACKENDS_CPU_ATTENTION_LOW_ITEMS_H
 
-#include "../sizes.h"
+#include "../shared/sizes.h"
 #include "low_weights.h"
 
 /* Keys of an item. Items end at multiples of it, so that the result does not depend on where steps

@@ -8,7 +8,7 @@
 #ifndef TENON_BACKENDS_CPU_ATTENTION_LOW_WEIGHTS_H
 #define TENON_BACKENDS_CPU_ATTENTION_LOW_WEIGHTS_H
 
-#include "../kernels/math.h"
+#include "../shared/vector_math.h"
 #include "low_forms.h"
 
 #include <float.h>

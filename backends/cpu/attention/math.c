@@ -1,6 +1,6 @@
 #include "math.h"
 
-#include "../sizes.h"
+#include "../shared/sizes.h"
 #include "layout.h"
 #include "share.h"
 

@@ -1,6 +1,6 @@
 #include "problem.h"
 
-#include "../sizes.h"
+#include "../shared/sizes.h"
 
 #include <math.h>
 

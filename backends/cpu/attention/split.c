@@ -1,6 +1,6 @@
 #include "split.h"
 
-#include "../sizes.h"
+#include "../shared/sizes.h"
 #include "layout.h"
 #include "share.h"
 

@@ -5,8 +5,8 @@
 #ifndef TENON_BACKENDS_CPU_ATTENTION_WEIGHTS_H
 #define TENON_BACKENDS_CPU_ATTENTION_WEIGHTS_H
 
-#include "../kernels/math.h"
-#include "../matmul/mask.h"
+#include "../shared/mask.h"
+#include "../shared/vector_math.h"
 
 #include <float.h>
 

@@ -1,19 +1,19 @@
 #include "finish.h"
 
-#include "../kernels/block.h"
-#include "../kernels/math.h"
+#include "../shared/block.h"
+#include "../shared/vector_math.h"
 
-#include "../kernels/family_f32.h"
-
-#include "finish_rows.h"
-
-#include "../kernels/family_end.h"
-
-#include "../kernels/family_f64.h"
+#include "../shared/family_f32_inc.h"
 
 #include "finish_rows.h"
 
-#include "../kernels/family_end.h"
+#include "../shared/family_end_inc.h"
+
+#include "../shared/family_f64_inc.h"
+
+#include "finish_rows.h"
+
+#include "../shared/family_end_inc.h"
 
 /* Adds a complex bias; the real and imaginary parts alternate. */
 #define ADD_COMPLEX(name, real)                                               \

@@ -1,7 +1,7 @@
 #include "tiles.h"
 
 #include "../process.h"
-#include "../sizes.h"
+#include "../shared/sizes.h"
 
 /* Minimum multiplications of a task. */
 #define GRAIN 0x1p21

@@ -1,6 +1,6 @@
 #include "blocking.h"
 
-#include "../sizes.h"
+#include "../shared/sizes.h"
 
 #include <stdatomic.h>
 

@@ -10,7 +10,7 @@ enum { F(COLUMNS_STEP) = 4, F(COLUMNS_MOST) = WIDTH == 16 ? 6 : 3 };
 /* Loads COLUMNS_STEP elements of WIDTH rows, transposed: y[i] has element i of each row. */
 INLINE void F(load_rows)(const REAL *from, int64_t row, VECTOR *y)
 {
-#if defined(MATMUL_F32)
+#if defined(REAL_F32)
     __m512 v[4];
     UNROLLED for (int i = 0; i < 4; i++)
     {
@@ -97,7 +97,7 @@ static void F(columns)(const tni_mm_tile *tile, int64_t rows)
     switch (tile->last) {
     case 1: F(columns_rows)(tile, rows, 1); break;
     case 2: F(columns_rows)(tile, rows, 2); break;
-#if defined(MATMUL_F32)
+#if defined(REAL_F32)
     case 3: F(columns_rows)(tile, rows, 3); break;
     case 4: F(columns_rows)(tile, rows, 4); break;
     case 5: F(columns_rows)(tile, rows, 5); break;

@@ -1,7 +1,7 @@
-/* Of a family, after kernels/block.h and kernels/math.h: the epilogue, from sums to out. */
+/* Of a family, after shared/block.h and shared/vector_math.h: the epilogue, from sums to out. */
 
-#include "../kernels/activate.h"
-#include "../sizes.h"
+#include "../shared/activate_inc.h"
+#include "../shared/sizes.h"
 
 /* Maximum columns of a tile. */
 enum { F(FINISH_COLUMNS) = 64 };

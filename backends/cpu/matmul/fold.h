@@ -12,7 +12,7 @@ INLINE int F(folds)(const tni_mm_tile *t)
 /* Loads WIDTH / fold columns, repeated `fold` times. */
 INLINE VECTOR F(load_folded)(const void *from, const int fold)
 {
-#if defined(MATMUL_F32)
+#if defined(REAL_F32)
     return fold == 2 ? (VECTOR)_mm512_broadcast_f32x8(_mm256_loadu_ps(from))
                      : (VECTOR)_mm512_broadcast_f32x4(_mm_loadu_ps(from));
 #else
@@ -30,7 +30,7 @@ INLINE F(mask) F(fold_mask)(const int i, const int fold)
 /* Broadcasts one number to the lanes in `some`. */
 INLINE VECTOR F(splat_some)(VECTOR v, F(mask) some, const void *from)
 {
-#if defined(MATMUL_F32)
+#if defined(REAL_F32)
     return (VECTOR)_mm512_mask_broadcastss_ps((__m512)v, some, _mm_load_ss(from));
 #else
     return (VECTOR)_mm512_mask_broadcastsd_pd((__m512d)v, some, _mm_load_sd(from));

@@ -1,6 +1,6 @@
 #include "in_place.h"
 
-#include "../sizes.h"
+#include "../shared/sizes.h"
 
 #include <stdatomic.h>
 

@@ -9,7 +9,7 @@
  *     finish_sums    the epilogue, as finish_i32 of lowp_i32.h
  *
  * The registers are per thread: each block configures and releases them. */
-#include "../kernels/amx.h"
+#include "../shared/amx.h"
 #include "lowp_units.h"
 
 enum { SIDE = AMX_ROWS, TILE = 2 * SIDE, ROW_BYTES = AMX_ROW_BYTES };

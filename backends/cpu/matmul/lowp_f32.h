@@ -4,15 +4,15 @@
 #ifndef TENON_BACKENDS_CPU_MATMUL_LOWP_F32_H
 #define TENON_BACKENDS_CPU_MATMUL_LOWP_F32_H
 
-#include "../kernels/block.h"
-#include "../kernels/math.h"
+#include "../shared/block.h"
+#include "../shared/vector_math.h"
 #include "packed.h"
 
-#include "../kernels/family_f32.h"
+#include "../shared/family_f32_inc.h"
 
 #include "finish.h"
 
-#include "../kernels/family_end.h"
+#include "../shared/family_end_inc.h"
 
 /* Loads n contiguous elements, 1 to LANES. */
 INLINE vf read_some(tn_dtype dtype, const char *from, int64_t n)

@@ -1,6 +1,6 @@
 #include "lowp_narrow.h"
 
-#include "../sizes.h"
+#include "../shared/sizes.h"
 
 /* Maximum columns, minimum rows; maximum bytes of the panels of B, so that they stay in the
  * second-level cache; minimum products for which packing B pays off. */

@@ -1,6 +1,6 @@
 #include "lowp.h"
 
-#include "../sizes.h"
+#include "../shared/sizes.h"
 
 /* Of a task: minimum columns; minimum bytes of B; minimum bytes of a row of B if its rows are
  * contiguous; maximum sums, so that they stay in the second-level cache. */

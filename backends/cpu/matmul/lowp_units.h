@@ -11,8 +11,8 @@
 #ifndef TENON_BACKENDS_CPU_MATMUL_LOWP_UNITS_H
 #define TENON_BACKENDS_CPU_MATMUL_LOWP_UNITS_H
 
+#include "../shared/transpose.h"
 #include "packed.h"
-#include "transpose.h"
 
 enum { BYTES, WIDE_BYTES, PAIRS }; /* kinds of units */
 enum { BY_DEPTH, BY_LINE };

@@ -1,6 +1,6 @@
 #include "packed.h"
 
-#include "../sizes.h"
+#include "../shared/sizes.h"
 #include "blocking.h"
 #include "strips.h"
 

@@ -16,7 +16,7 @@
 #ifndef TENON_BACKENDS_CPU_MATMUL_PACKED_H
 #define TENON_BACKENDS_CPU_MATMUL_PACKED_H
 
-#include "../sizes.h"
+#include "../shared/sizes.h"
 #include "product.h"
 
 /* Packs a part of one operand into panels. Element (i, p) is at from + i * across + p * along, in bytes;

@@ -1,6 +1,6 @@
 #include "product.h"
 
-#include "../sizes.h"
+#include "../shared/sizes.h"
 
 /* Folds matrices of a batch that share one B, and whose rows follow each other, into one matrix. */
 static void fold(const tn_op *op, tni_mm_product *out)

@@ -1,6 +1,6 @@
 #include "strips.h"
 
-#include "../sizes.h"
+#include "../shared/sizes.h"
 #include "blocking.h"
 
 #include <stdatomic.h>

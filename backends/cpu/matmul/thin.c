@@ -1,6 +1,6 @@
 #include "thin.h"
 
-#include "../sizes.h"
+#include "../shared/sizes.h"
 #include "in_place.h"
 
 /* Of a task: bytes of a row of B; columns if B is contiguous along k; chunks of k in that case, and

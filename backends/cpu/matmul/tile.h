@@ -1,4 +1,4 @@
-/* Of a family (kernels/family_f32.h): the micro-kernel, which sums one tile in registers.
+/* Of a family (shared/family_f32_inc.h): the micro-kernel, which sums one tile in registers.
  *
  * The accumulators, rows by vectors, fill the registers beside a row of B and one element of A.
  * Each accumulator starts at 0 and adds its products one after the other, with one rounding for

@@ -1,0 +1,69 @@
+/* Kernels of f32 and f64 attention and its backward pass, compiled for each instruction set and
+ * dtype: the build defines ISA, and either REAL_F32 or REAL_F64. */
+#include "../shared/transpose.h"
+#include "kernels.h"
+#include "sets.h"
+#include "weights.h"
+
+#define HEIGHTS_6(X)  X(1) X(2) X(3) X(4) X(5) X(6)
+#define HEIGHTS_14(X) HEIGHTS_6(X) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14)
+#if LANES == 16
+#define TILE_ROWS   14
+#define EACH_HEIGHT HEIGHTS_14
+#else
+#define TILE_ROWS   6
+#define EACH_HEIGHT HEIGHTS_6
+#endif
+#define COLUMNS (2 * WIDTH)
+
+#define NAME_(dtype, isa) tni_at_##dtype##_##isa
+#define NAME(dtype, isa)  NAME_(dtype, isa)
+
+#if defined(REAL_F32)
+#include "../shared/family_f32_inc.h"
+#define TYPE     TN_F32
+#define SET      NAME(f32, ISA)
+#define BACK_SET NAME(back_f32, ISA)
+#else
+#include "../shared/family_f64_inc.h"
+#define TYPE     TN_F64
+#define SET      NAME(f64, ISA)
+#define BACK_SET NAME(back_f64, ISA)
+#endif
+
+#include "pack.h"
+#include "tiles.h"
+
+#include "steps.h"
+
+#include "few.h"
+#include "finish.h"
+
+#include "backward_steps.h"
+
+const tni_at_set SET = {
+    .rows = TILE_ROWS,
+    .keys = COLUMNS,
+    .columns = COLUMNS,
+    .lanes = WIDTH,
+    .real = sizeof(REAL),
+    .few = TILE_ROWS < 8 ? TILE_ROWS : 8,
+    .whole = 1,
+    .panels = 16,
+    .in_place = true,
+    .q_row = F(q_row),
+    .k_panel = F(k_panel),
+    .v_line = COLUMNS * sizeof(REAL),
+    .room = TILE_ROWS * F(SCORE_ROW) * sizeof(REAL),
+    .take = F(take),
+    .pack = F(pack),
+    .step = F(step),
+    .few_step = F(few_step),
+#if defined(REAL_F32)
+    .few_step_bf16 = F(few_step_bf16),
+    .few_step_f16 = F(few_step_f16),
+#endif
+    .merge = F(merge),
+    .weigh = F(weigh_whole),
+    .finish = F(finish),
+};

@@ -1,3 +1,0 @@
-#define ISA avx2
-#define ATTENTION_F32
-#include "../../attention/reals.h"

@@ -1,3 +1,0 @@
-#define ISA avx512
-#define ATTENTION_F32
-#include "../../attention/reals.h"

@@ -1,3 +1,0 @@
-#define ISA avx512
-#define ATTENTION_F64
-#include "../../attention/reals.h"

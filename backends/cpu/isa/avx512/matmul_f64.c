@@ -1,3 +1,0 @@
-#define ISA avx512
-#define MATMUL_F64
-#include "../../matmul/reals.h"

@@ -1,4 +1,0 @@
-#include "../../matmul/lowp_i8.h"
-
-const tni_mm_set tni_mm_i8_avx512 = DOT_SET(TN_I32, DEPTH, 0.011);
-const tni_mm_thin_set tni_mm_thin_i8_avx512 = THIN_SET;

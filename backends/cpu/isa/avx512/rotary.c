@@ -1,2 +1,0 @@
-#define ISA avx512
-#include "../../kernels/rotary.h"

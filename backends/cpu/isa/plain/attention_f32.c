@@ -1,3 +1,0 @@
-#define ISA plain
-#define ATTENTION_F32
-#include "../../attention/reals.h"

@@ -1,3 +1,0 @@
-#define ISA plain
-#define ATTENTION_F64
-#include "../../attention/reals.h"

@@ -1,2 +1,0 @@
-#define ISA plain
-#include "../../attention/low_half.h"

@@ -1,2 +1,0 @@
-#define ISA plain
-#include "../../kernels/binary.h"

@@ -1,3 +1,0 @@
-#define ISA plain
-#define MATMUL_F64
-#include "../../matmul/reals.h"

@@ -1,2 +1,0 @@
-#define ISA plain
-#include "../../matmul/lowp_half.h"

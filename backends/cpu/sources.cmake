@@ -1,0 +1,26 @@
+# The module `cpu`: built in, so its files are part of the library. src/CMakeLists.txt has its platform.
+target_sources(tenon_core PRIVATE cpu/kernels.c cpu/fork_gate.c cpu/hold.c cpu/process.c cpu/room.c)
+# Vendor libraries.
+foreach(part blis/library blis/start cblas/cost cblas/finish cblas/matmul cblas/side cblas/tiles mkl/library onednn/cost onednn/library
+             onednn/matmul onednn/primitive onednn/rows onednn/seat onednn/shim_2 onednn/shim_3 openblas/core openblas/library)
+  target_sources(tenon_core PRIVATE cpu/${part}.c)
+endforeach()
+foreach(part blocking cost cost_low packed product rows rows_low lowp_narrow lowp_thin in_place strips thin)
+  target_sources(tenon_core PRIVATE cpu/matmul/${part}.c)
+endforeach()
+foreach(part backward forward layout math problem rows rows_low rows_low_back rows_math share split)
+  target_sources(tenon_core PRIVATE cpu/attention/${part}.c)
+endforeach()
+
+set(isas plain avx2 avx512)
+foreach(op attention_merge binary cast fill norm permute reduce rotary softmax unary)
+  tenon_isa_template(tenon_core cpu/${op}/${op}_tmpl.c ISA ${isas})
+endforeach()
+foreach(op attention matmul)
+  tenon_isa_template(tenon_core cpu/${op}/${op}_real_tmpl.c ISA ${isas} DTYPE f32 f64)
+  tenon_isa_template(tenon_core cpu/${op}/${op}_half_tmpl.c ISA ${isas})
+  tenon_isa_sources(tenon_core avx512_bf16 cpu/${op}/${op}_bf16_avx512_bf16.c)
+  tenon_isa_sources(tenon_core amx cpu/${op}/${op}_bf16_amx.c)
+endforeach()
+tenon_isa_template(tenon_core cpu/matmul/matmul_i8_tmpl.c ISA ${isas} avx_vnni avx512_vnni arm_dotprod)
+tenon_isa_sources(tenon_core amx cpu/matmul/matmul_i8_amx.c)
