@@ -1,9 +1,11 @@
 # The module `cpu`: built in, so its files are part of the library. src/CMakeLists.txt has its platform.
-target_sources(tenon_core PRIVATE cpu/kernels.c cpu/fork_gate.c cpu/hold.c cpu/process.c cpu/room.c)
-# Vendor libraries.
-foreach(part blis/library blis/start cblas/cost cblas/finish cblas/matmul cblas/side cblas/tiles mkl/library onednn/cost onednn/library
-             onednn/matmul onednn/primitive onednn/rows onednn/seat onednn/shim_2 onednn/shim_3 openblas/core openblas/library)
-  target_sources(tenon_core PRIVATE cpu/${part}.c)
+target_sources(tenon_core PRIVATE cpu/kernels.c cpu/fork_gate.c cpu/process.c cpu/room.c cpu/vendor_threads.c)
+# Vendor libraries; cblas has what those with its interface share.
+foreach(part blis/blis_library blis/blis_start cblas/cblas_cost cblas/cblas_finish cblas/cblas_matmul cblas/cblas_side
+             cblas/cblas_tiles mkl/mkl_library onednn/onednn_cost onednn/onednn_library onednn/onednn_matmul
+             onednn/onednn_primitive onednn/onednn_rows onednn/onednn_seat onednn/onednn_shim_2 onednn/onednn_shim_3
+             openblas/openblas_core openblas/openblas_library)
+  target_sources(tenon_core PRIVATE cpu/lib/${part}.c)
 endforeach()
 foreach(part blocking cost cost_low packed product rows rows_low lowp_narrow lowp_thin in_place strips thin)
   target_sources(tenon_core PRIVATE cpu/matmul/${part}.c)

@@ -2,8 +2,8 @@
  * installed. */
 #include "test.h"
 
-#include "../../backends/cpu/cblas/cblas.h"
-#include "../../backends/cpu/onednn/onednn.h"
+#include "../../backends/cpu/lib/cblas/cblas.h"
+#include "../../backends/cpu/lib/onednn/onednn.h"
 
 #if defined(__has_include)
 #if __has_include(<oneapi/dnnl/dnnl.h>)

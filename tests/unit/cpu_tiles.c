@@ -1,7 +1,7 @@
 /* How products are split for libraries: every element once, whatever the sizes. */
 #include "test.h"
 
-#include "../../backends/cpu/cblas/tiles.h"
+#include "../../backends/cpu/lib/cblas/cblas_tiles.h"
 
 static uint32_t random_below(uint32_t end)
 {

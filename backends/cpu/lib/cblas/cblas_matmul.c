@@ -1,8 +1,8 @@
-#include "../fork_gate.h"
+#include "../../fork_gate.h"
 #include "cblas.h"
-#include "finish.h"
-#include "side.h"
-#include "tiles.h"
+#include "cblas_finish.h"
+#include "cblas_side.h"
+#include "cblas_tiles.h"
 
 typedef struct job {
     const tn_run *run;

@@ -1,9 +1,9 @@
 /* Predicted time of a gemm library. The shapes and constants are those of OpenBLAS 0.3: on x86 it
  * has separate code for small products, on Arm one code for all. The other libraries differ by the
  * cost of a call, and by the operations per microsecond that their rows state. */
-#include "../matmul/cost.h"
+#include "../../matmul/cost.h"
 #include "cblas.h"
-#include "side.h"
+#include "cblas_side.h"
 
 #include <math.h>
 

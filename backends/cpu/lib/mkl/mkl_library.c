@@ -1,9 +1,9 @@
 /* Intel's MKL through its single library mkl_rt, which opens the others as needed. */
-#include "tenon/module/library.h"
+#include "../../cpu.h"
+#include "../../process.h"
 #include "../cblas/cblas.h"
-#include "../cblas/tiles.h"
-#include "../cpu.h"
-#include "../process.h"
+#include "../cblas/cblas_tiles.h"
+#include "tenon/module/library.h"
 
 #include <stdlib.h>
 

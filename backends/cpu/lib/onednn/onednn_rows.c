@@ -1,7 +1,7 @@
 /* Kernel rows of oneDNN: one for each kind of numbers, because each has its own speed. */
-#include "../cblas/side.h"
-#include "../cpu.h"
-#include "matmul.h"
+#include "../../cpu.h"
+#include "../cblas/cblas_side.h"
+#include "onednn_matmul.h"
 
 static tn_status refuse(tn_refusal *why, int32_t code, const char *what, int64_t needed,
                         int64_t found, const char *text)

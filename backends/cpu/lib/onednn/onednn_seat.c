@@ -1,4 +1,4 @@
-#include "primitive.h"
+#include "onednn_primitive.h"
 
 #include "tenon/module/op.h"
 

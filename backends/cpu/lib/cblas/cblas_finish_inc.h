@@ -1,6 +1,6 @@
 /* Of a family: see shared/family_f32_inc.h. */
 
-#include "../shared/activate_inc.h"
+#include "../../shared/activate_inc.h"
 
 static void F(finish_row)(const tni_finish_job *job, int64_t row)
 {

@@ -5,7 +5,7 @@
 #ifndef TENON_BACKENDS_CPU_ONEDNN_H
 #define TENON_BACKENDS_CPU_ONEDNN_H
 
-#include "../hold.h"
+#include "../../vendor_threads.h"
 #include "tenon/module/library.h"
 
 /* Constants that both versions share. */

@@ -1,4 +1,4 @@
-#include "side.h"
+#include "cblas_side.h"
 
 #include <limits.h>
 

@@ -1,19 +1,19 @@
-#include "finish.h"
+#include "cblas_finish.h"
 
-#include "../shared/block.h"
-#include "../shared/vector_math.h"
+#include "../../shared/block.h"
+#include "../../shared/vector_math.h"
 
-#include "../shared/family_f32_inc.h"
+#include "../../shared/family_f32_inc.h"
 
-#include "finish_rows.h"
+#include "cblas_finish_inc.h"
 
-#include "../shared/family_end_inc.h"
+#include "../../shared/family_end_inc.h"
 
-#include "../shared/family_f64_inc.h"
+#include "../../shared/family_f64_inc.h"
 
-#include "finish_rows.h"
+#include "cblas_finish_inc.h"
 
-#include "../shared/family_end_inc.h"
+#include "../../shared/family_end_inc.h"
 
 /* Adds a complex bias; the real and imaginary parts alternate. */
 #define ADD_COMPLEX(name, real)                                               \

@@ -1,6 +1,6 @@
-#include "../cblas/tiles.h"
-#include "../cpu.h"
-#include "../process.h"
+#include "../../cpu.h"
+#include "../../process.h"
+#include "../cblas/cblas_tiles.h"
 #include "blis.h"
 
 #define SLOT(name, field)               \

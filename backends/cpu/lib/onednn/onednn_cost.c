@@ -1,8 +1,8 @@
 /* Predicted time of oneDNN: mainly the cost of a call, then packing of operands that do not fill
  * its tiles. The row's figures state the peak speed of the code that it compiles for a shape. */
-#include "../matmul/cost.h"
-#include "../cblas/side.h"
-#include "matmul.h"
+#include "../../matmul/cost.h"
+#include "../cblas/cblas_side.h"
+#include "onednn_matmul.h"
 
 double tni_dnnl_cost(const tn_kernel_row *row, const tn_query *query)
 {

@@ -3,7 +3,7 @@
 #ifndef TENON_BACKENDS_CPU_CBLAS_H
 #define TENON_BACKENDS_CPU_CBLAS_H
 
-#include "../hold.h"
+#include "../../vendor_threads.h"
 #include "tenon/module/kernel.h"
 
 /* CBLAS_ORDER and CBLAS_TRANSPOSE of cblas.h. Integers have 32 bits in the libraries that are

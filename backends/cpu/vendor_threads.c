@@ -1,4 +1,4 @@
-#include "hold.h"
+#include "vendor_threads.h"
 
 #include "fork_gate.h"
 

@@ -1,7 +1,7 @@
-#include "tiles.h"
+#include "cblas_tiles.h"
 
-#include "../process.h"
-#include "../shared/sizes.h"
+#include "../../process.h"
+#include "../../shared/sizes.h"
 
 /* Minimum multiplications of a task. */
 #define GRAIN 0x1p21

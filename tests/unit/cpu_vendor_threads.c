@@ -1,7 +1,7 @@
 /* Holding a library to one thread: whoever calls it, and whatever a fork cuts off. */
 #include "test.h"
 
-#include "../../backends/cpu/hold.h"
+#include "../../backends/cpu/vendor_threads.h"
 #include "os/thread.h"
 
 #include <sys/wait.h>
@@ -210,5 +210,5 @@ int main(void)
         cmocka_unit_test(forks_wait_until_all_left),
         cmocka_unit_test(a_thread_inside_may_fork),
     };
-    return run_suite("unit.cpu_hold", tests);
+    return run_suite("unit.cpu_vendor_threads", tests);
 }

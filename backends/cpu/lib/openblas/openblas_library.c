@@ -1,7 +1,7 @@
-#include "../cblas/tiles.h"
-#include "../cpu.h"
-#include "../process.h"
-#include "../room.h"
+#include "../../cpu.h"
+#include "../../process.h"
+#include "../../room.h"
+#include "../cblas/cblas_tiles.h"
 #include "openblas.h"
 
 /* Every OpenBLAS computes products of at most this many multiplications on one thread by itself:

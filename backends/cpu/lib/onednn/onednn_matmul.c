@@ -1,7 +1,7 @@
-#include "matmul.h"
-#include "../cblas/side.h"
-#include "../cblas/tiles.h"
-#include "primitive.h"
+#include "onednn_matmul.h"
+#include "../cblas/cblas_side.h"
+#include "../cblas/cblas_tiles.h"
+#include "onednn_primitive.h"
 
 #include <stdatomic.h>
 
