@@ -2,66 +2,66 @@
 
 #include "fork_gate.h"
 
-void tni_hold_begin(tni_hold *hold)
+void tni_vendor_threads_init(tni_vendor_threads *threads)
 {
-    atomic_init(&hold->locked, false);
-    hold->inside = 0;
-    hold->before = 1;
+    atomic_init(&threads->locked, false);
+    threads->inside = 0;
+    threads->before = 1;
     tni_fork_gate_watch();
 }
 
 /* Only threads that passed the gate take the lock, so no fork() finds it taken. */
-static void lock(tni_hold *hold)
+static void lock(tni_vendor_threads *threads)
 {
-    while (atomic_exchange_explicit(&hold->locked, true, memory_order_acquire))
+    while (atomic_exchange_explicit(&threads->locked, true, memory_order_acquire))
         ;
 }
 
-static void unlock(tni_hold *hold)
+static void unlock(tni_vendor_threads *threads)
 {
-    atomic_store_explicit(&hold->locked, false, memory_order_release);
+    atomic_store_explicit(&threads->locked, false, memory_order_release);
 }
 
-static void enter_shared(tni_hold *hold, const void *library)
+static void enter_shared(tni_vendor_threads *threads, const void *library)
 {
-    lock(hold);
-    if (hold->inside++ == 0) {
-        hold->before = hold->get(library);
-        if (hold->before != 1)
-            hold->set(library, 1);
+    lock(threads);
+    if (threads->inside++ == 0) {
+        threads->before = threads->get(library);
+        if (threads->before != 1)
+            threads->set(library, 1);
     }
-    unlock(hold);
+    unlock(threads);
 }
 
-static void leave_shared(tni_hold *hold, const void *library)
+static void leave_shared(tni_vendor_threads *threads, const void *library)
 {
-    lock(hold);
-    if (--hold->inside == 0 && hold->before != 1)
-        hold->set(library, hold->before);
-    unlock(hold);
+    lock(threads);
+    if (--threads->inside == 0 && threads->before != 1)
+        threads->set(library, threads->before);
+    unlock(threads);
 }
 
-int tni_hold_enter(tni_hold *hold, const void *library)
+int tni_vendor_threads_enter(tni_vendor_threads *threads, const void *library)
 {
     int before = 1;
     tni_fork_gate_enter();
-    if (!hold->get)
+    if (!threads->get)
         return before;
-    if (hold->shared) {
-        enter_shared(hold, library);
+    if (threads->shared) {
+        enter_shared(threads, library);
         return before;
     }
-    before = hold->get(library);
+    before = threads->get(library);
     if (before != 1)
-        hold->set(library, 1);
+        threads->set(library, 1);
     return before;
 }
 
-void tni_hold_leave(tni_hold *hold, const void *library, int before)
+void tni_vendor_threads_leave(tni_vendor_threads *threads, const void *library, int before)
 {
-    if (hold->get && hold->shared)
-        leave_shared(hold, library);
-    else if (hold->get && before != 1)
-        hold->set(library, before);
+    if (threads->get && threads->shared)
+        leave_shared(threads, library);
+    else if (threads->get && before != 1)
+        threads->set(library, before);
     tni_fork_gate_leave();
 }

@@ -36,38 +36,38 @@ static void set(const void *library, int threads)
     stop(STOPS_AFTER);
 }
 
-static tni_hold begin(int threads, bool shared)
+static tni_vendor_threads make_limit(int threads, bool shared)
 {
-    tni_hold hold = {.get = get, .set = set, .shared = shared};
+    tni_vendor_threads limit = {.get = get, .set = set, .shared = shared};
     atomic_store(&number, threads);
     atomic_store(&calls, 0);
-    tni_hold_begin(&hold);
-    return hold;
+    tni_vendor_threads_init(&limit);
+    return limit;
 }
 
 static void a_number_of_each_thread_is_changed_and_given_back(void **state)
 {
     (void)state;
-    tni_hold hold = begin(7, false);
-    int before = tni_hold_enter(&hold, &number);
+    tni_vendor_threads limit = make_limit(7, false);
+    int before = tni_vendor_threads_enter(&limit, &number);
     assert_int_equal(number, 1);
-    int inner = tni_hold_enter(&hold, &number);
-    tni_hold_leave(&hold, &number, inner);
+    int inner = tni_vendor_threads_enter(&limit, &number);
+    tni_vendor_threads_leave(&limit, &number, inner);
     assert_int_equal(number, 1);
-    tni_hold_leave(&hold, &number, before);
+    tni_vendor_threads_leave(&limit, &number, before);
     assert_int_equal(number, 7);
     assert_int_equal(calls, 2);
 }
 
 static void what_has_no_threads_is_not_told(void **state)
 {
-    tni_hold hold = {0};
+    tni_vendor_threads limit = {0};
     (void)state;
-    tni_hold_begin(&hold);
-    tni_hold_leave(&hold, NULL, tni_hold_enter(&hold, NULL));
+    tni_vendor_threads_init(&limit);
+    tni_vendor_threads_leave(&limit, NULL, tni_vendor_threads_enter(&limit, NULL));
     for (int shared = 0; shared < 2; shared++) {
-        hold = begin(1, shared);
-        tni_hold_leave(&hold, &number, tni_hold_enter(&hold, &number));
+        limit = make_limit(1, shared);
+        tni_vendor_threads_leave(&limit, &number, tni_vendor_threads_enter(&limit, &number));
         assert_int_equal(calls, 0);
         assert_int_equal(number, 1);
     }
@@ -76,33 +76,34 @@ static void what_has_no_threads_is_not_told(void **state)
 static void a_shared_number_is_given_back_by_the_last(void **state)
 {
     (void)state;
-    tni_hold hold = begin(7, true);
+    tni_vendor_threads limit = make_limit(7, true);
     for (int i = 0; i < 3; i++) {
-        int first = tni_hold_enter(&hold, &number), second = tni_hold_enter(&hold, &number);
+        int first = tni_vendor_threads_enter(&limit, &number),
+            second = tni_vendor_threads_enter(&limit, &number);
         assert_int_equal(number, 1);
-        tni_hold_leave(&hold, &number, first);
+        tni_vendor_threads_leave(&limit, &number, first);
         assert_int_equal(number, 1);
-        tni_hold_leave(&hold, &number, second);
+        tni_vendor_threads_leave(&limit, &number, second);
         assert_int_equal(number, 7);
     }
     assert_int_equal(calls, 6);
     atomic_store(&number, 5); /* as the program wishes from now on */
-    tni_hold_leave(&hold, &number, tni_hold_enter(&hold, &number));
+    tni_vendor_threads_leave(&limit, &number, tni_vendor_threads_enter(&limit, &number));
     assert_int_equal(number, 5);
 }
 
 enum { THREADS = 4, TURNS = 20000 };
-static tni_hold shared_hold;
+static tni_vendor_threads shared_limit;
 static _Atomic int wrong;
 
 static void work(void *user)
 {
     (void)user;
     for (int i = 0; i < TURNS; i++) {
-        int before = tni_hold_enter(&shared_hold, &number);
+        int before = tni_vendor_threads_enter(&shared_limit, &number);
         if (atomic_load(&number) != 1)
             atomic_store(&wrong, 1);
-        tni_hold_leave(&shared_hold, &number, before);
+        tni_vendor_threads_leave(&shared_limit, &number, before);
     }
 }
 
@@ -110,7 +111,7 @@ static void whoever_is_inside_has_one_thread(void **state)
 {
     tni_thread threads[THREADS];
     (void)state;
-    shared_hold = begin(7, true);
+    shared_limit = make_limit(7, true);
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(tni_thread_create(&threads[i], work, NULL, NULL), TN_OK);
     for (int i = 0; i < THREADS; i++)
@@ -125,7 +126,8 @@ static _Atomic int left, ends;
 static void pass(void *user)
 {
     (void)user;
-    tni_hold_leave(&shared_hold, &number, tni_hold_enter(&shared_hold, &number));
+    tni_vendor_threads_leave(&shared_limit, &number,
+                             tni_vendor_threads_enter(&shared_limit, &number));
     atomic_store(&left, 1);
     while (
         !atomic_load(&ends)) /* a thread that a fork finds ended looks like a leak to a sanitizer */
@@ -148,9 +150,9 @@ static bool child_goes_on(void)
     if (pid == 0) {
         (void)alarm(TEST_HANG_SECONDS);
         bool alone = atomic_load(&left) && atomic_load(&number) == 7;
-        int before = tni_hold_enter(&shared_hold, &number);
+        int before = tni_vendor_threads_enter(&shared_limit, &number);
         bool held = atomic_load(&number) == 1;
-        tni_hold_leave(&shared_hold, &number, before);
+        tni_vendor_threads_leave(&shared_limit, &number, before);
         _exit(alone && held && atomic_load(&number) == 7 ? 0 : 1);
     }
     assert_int_equal(waitpid(pid, &code, 0), pid);
@@ -162,7 +164,7 @@ static void forks_wait_until_all_left(void **state)
     (void)state;
     for (int at = STOPS_BEFORE; at <= STOPS_AFTER; at++) {
         tni_thread thread;
-        shared_hold = begin(7, true);
+        shared_limit = make_limit(7, true);
         assert_int_equal(pthread_atfork(let_go, NULL, NULL), 0);
         atomic_store(&stopped, 0);
         atomic_store(&left, 0);
@@ -184,14 +186,14 @@ static void a_thread_inside_may_fork(void **state)
 {
     int code = -1;
     (void)state;
-    shared_hold = begin(7, true);
-    int before = tni_hold_enter(&shared_hold, &number);
+    shared_limit = make_limit(7, true);
+    int before = tni_vendor_threads_enter(&shared_limit, &number);
     (void)fflush(NULL);
     pid_t pid = fork();
     if (pid == 0)
         (void)alarm(20);
     bool held = atomic_load(&number) == 1;
-    tni_hold_leave(&shared_hold, &number, before);
+    tni_vendor_threads_leave(&shared_limit, &number, before);
     held = held && atomic_load(&number) == 7;
     if (pid == 0)
         _exit(held ? 0 : 1);

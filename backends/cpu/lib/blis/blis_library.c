@@ -37,12 +37,13 @@ static void set_threads(const void *library, int threads)
 }
 
 /* Before 1.0, the number of threads was shared by the process. */
-static void begin_hold(tni_blis *self)
+static void init_threads(tni_blis *self)
 {
-    self->blas.hold = (tni_hold){.get = get_threads,
-                                 .set = set_threads,
-                                 .shared = tni_cpu_module_version_parse(version_of(self)) < 10000};
-    tni_hold_begin(&self->blas.hold);
+    self->blas.threads =
+        (tni_vendor_threads){.get = get_threads,
+                             .set = set_threads,
+                             .shared = tni_cpu_module_version_parse(version_of(self)) < 10000};
+    tni_vendor_threads_init(&self->blas.threads);
 }
 
 static tn_status open_blis(const tn_host *host, void **out_self, tn_error *err)
@@ -67,7 +68,7 @@ static tn_status open_blis(const tn_host *host, void **out_self, tn_error *err)
         self->init();
     else
         tni_blis_start(host, self);
-    begin_hold(self);
+    init_threads(self);
     self->blas.tiles_wished = tni_tiles_wished(host);
     *out_self = self;
     return TN_OK;

@@ -24,7 +24,7 @@ typedef struct tni_cblas {
     void(*dgemm) TNI_CBLAS_REAL(double);
     void(*cgemm) TNI_CBLAS_COMPLEX;
     void(*zgemm) TNI_CBLAS_COMPLEX;
-    tni_hold hold;
+    tni_vendor_threads threads;
     double alone; /* maximum multiplications that the library computes on one thread by itself */
     int64_t tiles_wished; /* number of tiles for a large product */
 } tni_cblas;

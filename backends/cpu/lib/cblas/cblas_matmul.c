@@ -84,12 +84,12 @@ static void task(void *user, int64_t index)
     if (alone)
         tni_fork_gate_enter();
     else
-        before = tni_hold_enter(&blas->hold, blas);
+        before = tni_vendor_threads_enter(&blas->threads, blas);
     tni_tiles_of_task(&j->tiles, index, compute, j);
     if (alone)
         tni_fork_gate_leave();
     else
-        tni_hold_leave(&blas->hold, blas, before);
+        tni_vendor_threads_leave(&blas->threads, blas, before);
 }
 
 static tn_status fail(const tn_run *run, tn_error *err)

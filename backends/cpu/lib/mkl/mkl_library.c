@@ -118,8 +118,8 @@ static tn_status open_mkl(const tn_host *host, void **out_self, tn_error *err)
         host->release(host->self, self);
         return status;
     }
-    self->blas.hold = (tni_hold){.get = get_threads, .set = set_threads};
-    tni_hold_begin(&self->blas.hold);
+    self->blas.threads = (tni_vendor_threads){.get = get_threads, .set = set_threads};
+    tni_vendor_threads_init(&self->blas.threads);
     self->blas.tiles_wished = tni_tiles_wished(host);
     *out_self = self;
     return TN_OK;

@@ -117,7 +117,7 @@ typedef struct tni_dnnl {
 
     const tni_dnnl_shim *shim;
     void *engine;
-    tni_hold hold;
+    tni_vendor_threads threads;
     int64_t tiles_wished; /* number of tiles for a large product */
 } tni_dnnl;
 

@@ -99,8 +99,8 @@ static tn_status begin(tni_dnnl *self, tn_error *err)
         return tn_fail(err, TN_INCOMPATIBLE, 0, "cpu: mkldnn", "oneDNN %d.%d.%d is here, but %s",
                        version->major, version->minor, version->patch, fault);
     if (version->threads & TNI_DNNL_OPENMP)
-        self->hold = (tni_hold){.get = get_openmp, .set = set_openmp};
-    tni_hold_begin(&self->hold);
+        self->threads = (tni_vendor_threads){.get = get_openmp, .set = set_openmp};
+    tni_vendor_threads_init(&self->threads);
     int code = self->engine_create(&self->engine, CPU, 0);
     return code ? tni_dnnl_fail(code, "cpu: mkldnn", "an engine", err) : TN_OK;
 }

@@ -114,9 +114,9 @@ static tn_status make_ready(const tn_run *run, bool packed, ready **out, tn_erro
     if (!made)
         return tn_fail(err, TN_OUT_OF_MEMORY, 0, run->row->name, "no memory for a plan");
     memset(made, 0, sizeof *made);
-    int before = tni_hold_enter(&dnnl->hold, dnnl);
+    int before = tni_vendor_threads_enter(&dnnl->threads, dnnl);
     tn_status status = make_primitives(run, packed, made, err);
-    tni_hold_leave(&dnnl->hold, dnnl, before);
+    tni_vendor_threads_leave(&dnnl->threads, dnnl, before);
     if (status) {
         tni_dnnl_plan_release(run, made);
         return status;
@@ -148,10 +148,10 @@ static tn_status reorder(const tn_run *run, ready *to, uint64_t *out_bytes, tn_e
     if (!to->b)
         return tn_fail(err, TN_OUT_OF_MEMORY, 0, run->row->name, "no memory for %zu bytes of B",
                        bytes);
-    int before = tni_hold_enter(&dnnl->hold, dnnl);
+    int before = tni_vendor_threads_enter(&dnnl->threads, dnnl);
     int code =
         tni_dnnl_reorder(dnnl, &plan->primitive[WHOLE].b, run->data[TN_MATMUL_B], layout, to->b);
-    tni_hold_leave(&dnnl->hold, dnnl, before);
+    tni_vendor_threads_leave(&dnnl->threads, dnnl, before);
     *out_bytes = sizeof *to + bytes;
     return code ? tni_dnnl_fail(code, run->row->name, "to pack B", err) : TN_OK;
 }
@@ -251,9 +251,9 @@ static void task(void *user, int64_t index)
         atomic_store(own.code, TNI_DNNL_NO_MEMORY);
         return;
     }
-    int before = tni_hold_enter(&dnnl->hold, dnnl);
+    int before = tni_vendor_threads_enter(&dnnl->threads, dnnl);
     tni_tiles_of_task(&plan->tiles, index, compute, &own);
-    tni_hold_leave(&dnnl->hold, dnnl, before);
+    tni_vendor_threads_leave(&dnnl->threads, dnnl, before);
     give_seat(own.run, own.seat);
 }
 

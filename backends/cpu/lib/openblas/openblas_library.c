@@ -81,15 +81,15 @@ static void set_openmp(const void *library, int threads)
 }
 
 /* Its own pool has one number of threads for the process, OpenMP has one for each thread. */
-static void begin_hold(tni_openblas *self)
+static void init_threads(tni_openblas *self)
 {
-    tni_hold *hold = &self->blas.hold;
+    tni_vendor_threads *threads = &self->blas.threads;
     if (self->parallel == TNI_OPENBLAS_POOL)
-        *hold = (tni_hold){
+        *threads = (tni_vendor_threads){
             .get = get_pool, .set = self->number ? set_number : set_pool, .shared = true};
     else if (self->parallel == TNI_OPENBLAS_OPENMP)
-        *hold = (tni_hold){.get = get_openmp, .set = set_openmp};
-    tni_hold_begin(hold);
+        *threads = (tni_vendor_threads){.get = get_openmp, .set = set_openmp};
+    tni_vendor_threads_init(threads);
     self->blas.alone = ALWAYS_ALONE;
 }
 
@@ -151,7 +151,7 @@ static tn_status open_openblas(const tn_host *host, void **out_self, tn_error *e
         tni_openblas_improve(host, self);
         stop_threads(self);
     }
-    begin_hold(self);
+    init_threads(self);
     self->blas.tiles_wished = tni_tiles_wished(host);
     *out_self = self;
     return TN_OK;
