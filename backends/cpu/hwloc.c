@@ -15,7 +15,7 @@
  *     since the affected ones have the same API version;
  *   - it prints to stderr if the system's data contradict each other: only the user's
  *     HWLOC_HIDE_ERRORS=2 prevents that. */
-#include "cpu.h"
+#include "cpu_module.h"
 
 #if defined(TENON_HAVE_HWLOC) /* needs a header of 2.5 or later */
 

@@ -1,8 +1,8 @@
 /* The kernels of the module, and the parts that all instruction sets of an op share. */
-#include "attention/math.h"
-#include "attention/rows_low.h"
-#include "cpu.h"
-#include "matmul/lowp.h"
+#include "attention/attention_math.h"
+#include "attention/attention_rows_low.h"
+#include "cpu_module.h"
+#include "matmul/matmul_lowp.h"
 #include "shared/row_kernels.h"
 
 #include <stdbool.h>

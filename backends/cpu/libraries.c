@@ -1,7 +1,7 @@
 /* The code shared by the rows of vendors' libraries, and the smallest row. Vendors' functions are
  * declared by the module itself, here and in the libraries' folders; each declaration names the
  * part of the vendor's header it replaces. */
-#include "cpu.h"
+#include "cpu_module.h"
 #include "tenon/module/library.h"
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 # The module `cpu`: built in, so its files are part of the library. src/CMakeLists.txt has its platform.
-target_sources(tenon_core PRIVATE cpu/kernels.c cpu/fork_gate.c cpu/process.c cpu/room.c cpu/vendor_threads.c)
+target_sources(tenon_core PRIVATE cpu/kernels.c cpu/fork_gate.c cpu/cpu_process.c cpu/room.c cpu/vendor_threads.c)
 # Vendor libraries; cblas has what those with its interface share.
 foreach(part blis/blis_library blis/blis_start cblas/cblas_cost cblas/cblas_finish cblas/cblas_matmul cblas/cblas_side
              cblas/cblas_tiles mkl/mkl_library onednn/onednn_cost onednn/onednn_library onednn/onednn_matmul
@@ -7,11 +7,11 @@ foreach(part blis/blis_library blis/blis_start cblas/cblas_cost cblas/cblas_fini
              openblas/openblas_core openblas/openblas_library)
   target_sources(tenon_core PRIVATE cpu/lib/${part}.c)
 endforeach()
-foreach(part blocking cost cost_low packed product rows rows_low lowp_narrow lowp_thin in_place strips thin)
-  target_sources(tenon_core PRIVATE cpu/matmul/${part}.c)
+foreach(part blocking cost cost_low cpu in_place lowp_narrow lowp_thin packed product rows_low strips thin)
+  target_sources(tenon_core PRIVATE cpu/matmul/matmul_${part}.c)
 endforeach()
-foreach(part backward forward layout math problem rows rows_low rows_low_back rows_math share split)
-  target_sources(tenon_core PRIVATE cpu/attention/${part}.c)
+foreach(part backward_pass cpu cpu_problem forward_pass layout math rows_low rows_low_back rows_math share split)
+  target_sources(tenon_core PRIVATE cpu/attention/attention_${part}.c)
 endforeach()
 
 set(isas plain avx2 avx512)

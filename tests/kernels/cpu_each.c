@@ -1,5 +1,5 @@
 /* The module cpu's kernels on elements, of every instruction set there is here: permute, cast and fill
- * exactly; unary functions within the errors that kernels/math.h states, binary ones with one rounding. */
+ * exactly; unary functions within the errors that shared/vector_math.h states, binary ones with one rounding. */
 #include "cpu_make.h"
 
 static const tn_dtype reals[] = {TN_F32, TN_F64, TN_BF16, TN_F16};

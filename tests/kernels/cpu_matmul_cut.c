@@ -1,8 +1,8 @@
 /* How large products are cut: what threads have to do is about the same, and scratch memory has room for it. */
 #include "test.h"
 
-#include "../../backends/cpu/matmul/blocking.h"
-#include "../../backends/cpu/matmul/strips.h"
+#include "../../backends/cpu/matmul/matmul_blocking.h"
+#include "../../backends/cpu/matmul/matmul_strips.h"
 
 enum { THREADS_MOST = 64, CACHE = 2 << 20 };
 

@@ -1,7 +1,7 @@
 /* What a vendor's library finds in the process: a variable for one call, others who use it. */
 #include "test.h"
 
-#include "../../backends/cpu/process.h"
+#include "../../backends/cpu/cpu_process.h"
 #include "os/thread.h"
 
 #include <stdatomic.h>

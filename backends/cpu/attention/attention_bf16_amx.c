@@ -1,7 +1,7 @@
 /* Multiplies squares in AMX tile registers: two of each factor, four of sums. The registers are per
  * thread, which must call begin() and end(). */
 #include "../shared/amx.h"
-#include "low_items.h"
+#include "attention_low_items.h"
 
 enum { LINE_BYTES = SIDE * 4, HALF_BYTES = 64, LOWER_BYTES = SIDE / 2 * LINE_BYTES };
 
@@ -78,4 +78,4 @@ INLINE void multiply_values(work *w)
 #define BEGIN begin
 #define END   end
 #define SET   tni_at_bf16_amx
-#include "low_set.h"
+#include "attention_low_set.h"

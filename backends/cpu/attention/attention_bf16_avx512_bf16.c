@@ -1,6 +1,6 @@
 /* Multiplies squares by dot products of pairs: eight rows of one factor by two vectors of the other
  * at a time, in registers. A piece of work is everything that goes into the same sums. */
-#include "low_items.h"
+#include "attention_low_items.h"
 
 enum { HEIGHT = 8 };
 
@@ -52,4 +52,4 @@ static void multiply_values(work *w)
 #define BEGIN NULL
 #define END   NULL
 #define SET   tni_at_bf16_avx512_bf16
-#include "low_set.h"
+#include "attention_low_set.h"

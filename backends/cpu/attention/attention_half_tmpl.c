@@ -1,8 +1,8 @@
 /* 16-bit floats for the kernels of f32: rows are widened as they are read, and narrowed as they are
  * written. Compiled for each instruction set: the build defines ISA. */
 #include "../shared/block.h"
-#include "low.h"
-#include "sets.h"
+#include "attention_low.h"
+#include "attention_sets.h"
 
 #define JOIN_(a, b) a##b
 #define JOIN(a, b)  JOIN_(a, b)

@@ -1,9 +1,9 @@
 /* Kernels of f32 and f64 attention and its backward pass, compiled for each instruction set and
  * dtype: the build defines ISA, and either REAL_F32 or REAL_F64. */
 #include "../shared/transpose.h"
-#include "kernels.h"
-#include "sets.h"
-#include "weights.h"
+#include "attention_kernels.h"
+#include "attention_sets.h"
+#include "attention_weights.h"
 
 #define HEIGHTS_6(X)  X(1) X(2) X(3) X(4) X(5) X(6)
 #define HEIGHTS_14(X) HEIGHTS_6(X) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14)
@@ -31,15 +31,15 @@
 #define BACK_SET NAME(back_f64, ISA)
 #endif
 
-#include "pack.h"
-#include "tiles.h"
+#include "attention_pack.h"
+#include "attention_tiles.h"
 
-#include "steps.h"
+#include "attention_steps.h"
 
-#include "few.h"
-#include "finish.h"
+#include "attention_few.h"
+#include "attention_finish.h"
 
-#include "backward_steps.h"
+#include "attention_backward_steps.h"
 
 const tni_at_set SET = {
     .rows = TILE_ROWS,

@@ -1,4 +1,4 @@
-#include "lowp_f32.h"
+#include "matmul_lowp_f32.h"
 
 static void finish_sums(const tni_mm_finish *f, float *sums, int64_t sums_row, int64_t rows,
                         int64_t columns, char *out, const char *bias);
@@ -7,7 +7,7 @@ static void finish_sums(const tni_mm_finish *f, float *sums, int64_t sums_row, i
 #define DEPTH    512
 #define MULTIPLY _tile_dpbf16ps
 
-#include "lowp_amx.h"
+#include "matmul_lowp_amx.h"
 
 /* Whether out is just the rounded sums. The sums are never subnormal, so it does not matter that
  * the instruction flushes subnormals to 0. */

@@ -1,5 +1,5 @@
-#include "lowp_f32.h"
-#include "lowp_units.h"
+#include "matmul_lowp_f32.h"
+#include "matmul_lowp_units.h"
 
 #define SUMS        vf
 #define TILE_ROWS   12
@@ -13,6 +13,6 @@ INLINE vf dot(vf sum, vu x, vu y)
     return (vf)_mm512_dpbf16_ps((__m512)sum, (__m512bh)x, (__m512bh)y);
 }
 
-#include "lowp_dot.h"
+#include "matmul_lowp_dot.h"
 
 const tni_mm_set tni_mm_bf16_avx512_bf16 = DOT_SET(TN_F32, 512, 0.02);

@@ -1,10 +1,10 @@
 /* 16-bit elements for the f32 tiles: widened panel by panel, in memory order, and then packed as
  * f32. With few rows, elements are widened in registers and summed in the same order as in those
  * tiles. Compiled for each instruction set: the build defines ISA. */
-#include "kernels.h"
-#include "lowp.h"
-#include "lowp_f32.h"
-#include "lowp_units.h"
+#include "matmul_kernels.h"
+#include "matmul_lowp.h"
+#include "matmul_lowp_f32.h"
+#include "matmul_lowp_units.h"
 
 enum { ROOM_LINES = 32, ROOM_DEPTH = TNI_MM_DEPTH / 2 };
 
@@ -103,10 +103,10 @@ INLINE vf multiply_f16(vf sum, vu y, const char *x)
 }
 
 #define T(name) name##_bf16
-#include "lowp_thin.h"
+#include "matmul_lowp_thin.h"
 #undef T
 #define T(name) name##_f16
-#include "lowp_thin.h"
+#include "matmul_lowp_thin.h"
 
 static void lay(tn_dtype dtype, const tni_mm_pack *job)
 {

@@ -4,9 +4,9 @@
  * by 128 times the sum of a column of B; so sums start at minus that. Arm multiplies i8 directly.
  * Elsewhere, bytes are widened to 16 bits, and an instruction adds two products of those. Nothing
  * saturates, and sums wrap. */
-#include "lowp.h"
-#include "lowp_i32.h"
-#include "lowp_units.h"
+#include "matmul_lowp.h"
+#include "matmul_lowp_i32.h"
+#include "matmul_lowp_units.h"
 
 #define SUMS vu
 #if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
@@ -64,7 +64,7 @@ INLINE vu dot(vu sum, vu x, vu y)
 #endif
 }
 
-#include "lowp_dot.h"
+#include "matmul_lowp_dot.h"
 
 #define T(name)   name##_i8
 #define X_UNIT    4
@@ -78,7 +78,7 @@ INLINE vu multiply_i8(vu sum, vu y, const char *x)
     return dot(sum, y, unit - (vu){0});
 }
 
-#include "lowp_thin.h"
+#include "matmul_lowp_thin.h"
 
 static void lay(const tni_mm_pack *job)
 {

@@ -3,7 +3,7 @@
 #include "../shared/block.h"
 #include "../shared/transpose.h"
 #include "../shared/vector_math.h"
-#include "kernels.h"
+#include "matmul_kernels.h"
 
 /* Tiles of packed panels are TILE_ROWS by 2 vectors of accumulators, as many as fit in registers.
  * If operands are read in place, wider and lower tiles load fewer elements of A for each
@@ -53,12 +53,13 @@
 #define KERNELS NAME(f64, ISA)
 #endif
 
-#include "finish.h"
-#include "pack.h"
-#include "thin_sums.h"
-#include "tiles.h"
+#include "matmul_finish.h"
+#include "matmul_pack.h"
+#include "matmul_thin_sums.h"
 
-#include "columns.h"
+#include "matmul_real_tiles.h"
+
+#include "matmul_columns.h"
 
 static void pack_a(const tni_mm_pack *job)
 {

@@ -1,6 +1,6 @@
 /* AMX tile registers: four of sums, computed from two of A and two of B. They are per thread. */
-#ifndef TENON_BACKENDS_CPU_KERNELS_AMX_H
-#define TENON_BACKENDS_CPU_KERNELS_AMX_H
+#ifndef TENON_BACKENDS_CPU_AMX_H
+#define TENON_BACKENDS_CPU_AMX_H
 
 #include "vector.h"
 

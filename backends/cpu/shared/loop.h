@@ -1,6 +1,6 @@
 /* The loop of an op over its elements or rows, on the host's threads if there is enough work. */
-#ifndef TENON_BACKENDS_CPU_EACH_H
-#define TENON_BACKENDS_CPU_EACH_H
+#ifndef TENON_BACKENDS_CPU_LOOP_H
+#define TENON_BACKENDS_CPU_LOOP_H
 
 #include "block.h"
 #include "tenon/module/walk.h"

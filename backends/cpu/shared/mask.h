@@ -1,6 +1,6 @@
 /* Masks of the first lanes of a vector: lanes outside the mask are neither read nor written. */
-#ifndef TENON_BACKENDS_CPU_MATMUL_MASK_H
-#define TENON_BACKENDS_CPU_MATMUL_MASK_H
+#ifndef TENON_BACKENDS_CPU_MASK_H
+#define TENON_BACKENDS_CPU_MASK_H
 
 #include "vector.h"
 

@@ -1,6 +1,6 @@
 /* The run functions of the kernel rows: one for each op and instruction set, as built. */
-#ifndef TENON_BACKENDS_CPU_ROWS_H
-#define TENON_BACKENDS_CPU_ROWS_H
+#ifndef TENON_BACKENDS_CPU_ROW_KERNELS_H
+#define TENON_BACKENDS_CPU_ROW_KERNELS_H
 
 #include "tenon/module/kernel.h"
 

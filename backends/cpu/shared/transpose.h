@@ -1,7 +1,7 @@
 /* Transposes squares of vectors in registers: as many vectors as one has lanes, in log2 of that
  * many passes. Each pass interleaves every vector with the one half the square after it. */
-#ifndef TENON_BACKENDS_CPU_MATMUL_TRANSPOSE_H
-#define TENON_BACKENDS_CPU_MATMUL_TRANSPOSE_H
+#ifndef TENON_BACKENDS_CPU_TRANSPOSE_H
+#define TENON_BACKENDS_CPU_TRANSPOSE_H
 
 #include "mask.h"
 

@@ -7,8 +7,8 @@
  * Below 2^-126, the same numbers are in units of 2^-149; for a product with x, times |x|.
  *
  * NaNs are propagated; infinities, overflow and subnormals are handled as the functions require. */
-#ifndef TENON_BACKENDS_CPU_MATH_H
-#define TENON_BACKENDS_CPU_MATH_H
+#ifndef TENON_BACKENDS_CPU_VECTOR_MATH_H
+#define TENON_BACKENDS_CPU_VECTOR_MATH_H
 
 #include "vector.h"
 

@@ -1,5 +1,5 @@
-#include "../../cpu.h"
-#include "../../process.h"
+#include "../../cpu_module.h"
+#include "../../cpu_process.h"
 #include "../cblas/cblas_tiles.h"
 #include "blis.h"
 

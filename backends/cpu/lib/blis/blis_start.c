@@ -1,4 +1,4 @@
-#include "../../process.h"
+#include "../../cpu_process.h"
 #include "blis.h"
 
 #if defined(__linux__)

@@ -1,7 +1,7 @@
 /* Predicted time of a gemm library. The shapes and constants are those of OpenBLAS 0.3: on x86 it
  * has separate code for small products, on Arm one code for all. The other libraries differ by the
  * cost of a call, and by the operations per microsecond that their rows state. */
-#include "../../matmul/cost.h"
+#include "../../matmul/matmul_cost.h"
 #include "cblas.h"
 #include "cblas_side.h"
 
@@ -130,7 +130,7 @@ static double any_x86(const shape *s, const tni_mm_product *p)
     return large(s, p);
 }
 
-/* As cut by tiles.c: tasks of 2^21 multiplications, of at least 64 rows and columns. */
+/* As cut by cblas_tiles.c: tasks of 2^21 multiplications, of at least 64 rows and columns. */
 static double tasks_of(const tni_mm_product *p)
 {
     const double work = (double)p->m * (double)p->n * (double)p->k;

@@ -3,7 +3,7 @@
 #ifndef TENON_BACKENDS_CPU_CBLAS_SIDE_H
 #define TENON_BACKENDS_CPU_CBLAS_SIDE_H
 
-#include "../../matmul/product.h"
+#include "../../matmul/matmul_product.h"
 
 typedef struct tni_side {
     int64_t leading; /* leading dimension: elements from one row, or column, to the next */

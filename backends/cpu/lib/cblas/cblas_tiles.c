@@ -1,6 +1,6 @@
 #include "cblas_tiles.h"
 
-#include "../../process.h"
+#include "../../cpu_process.h"
 #include "../../shared/sizes.h"
 
 /* Minimum multiplications of a task. */

@@ -3,7 +3,7 @@
 #ifndef TENON_BACKENDS_CPU_CBLAS_TILES_H
 #define TENON_BACKENDS_CPU_CBLAS_TILES_H
 
-#include "../../matmul/product.h"
+#include "../../matmul/matmul_product.h"
 
 typedef struct tni_tiles {
     int64_t m, n, matrices;

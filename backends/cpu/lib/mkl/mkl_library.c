@@ -1,6 +1,6 @@
 /* Intel's MKL through its single library mkl_rt, which opens the others as needed. */
-#include "../../cpu.h"
-#include "../../process.h"
+#include "../../cpu_module.h"
+#include "../../cpu_process.h"
 #include "../cblas/cblas.h"
 #include "../cblas/cblas_tiles.h"
 #include "tenon/module/library.h"

@@ -1,6 +1,6 @@
 /* Predicted time of oneDNN: mainly the cost of a call, then packing of operands that do not fill
  * its tiles. The row's figures state the peak speed of the code that it compiles for a shape. */
-#include "../../matmul/cost.h"
+#include "../../matmul/matmul_cost.h"
 #include "../cblas/cblas_side.h"
 #include "onednn_matmul.h"
 

@@ -1,5 +1,5 @@
 /* Kernel rows of oneDNN: one for each kind of numbers, because each has its own speed. */
-#include "../../cpu.h"
+#include "../../cpu_module.h"
 #include "../cblas/cblas_side.h"
 #include "onednn_matmul.h"
 

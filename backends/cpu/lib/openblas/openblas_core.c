@@ -1,4 +1,4 @@
-#include "../../process.h"
+#include "../../cpu_process.h"
 #include "openblas.h"
 
 /* The best instructions that kernels use, in order of speed. */
