@@ -40,25 +40,10 @@ int64_t tni_cpu_module_version_number(int64_t major, int64_t minor, int64_t patc
 /* The same for a text that begins with them: "0.3.21", "1.1"; -1 for any other text. */
 int64_t tni_cpu_module_version_parse(const char *text);
 
-/* All kernels; the list ends with NULL. */
+/* All kernels; ends with NULL. The build makes the list from the folders of the operators and of the
+ * libraries (CMakeLists.txt). */
 struct tn_kernel_row;
 extern const struct tn_kernel_row *const tni_cpu_module_kernels[];
-extern const struct tn_kernel_row tni_cpu_module_matmul_blis;
-extern const struct tn_kernel_row tni_cpu_module_matmul_mkl;
-extern const struct tn_kernel_row tni_cpu_module_matmul_onednn;
-extern const struct tn_kernel_row tni_cpu_module_matmul_onednn_bf16;
-extern const struct tn_kernel_row tni_cpu_module_matmul_onednn_int8;
-extern const struct tn_kernel_row tni_cpu_module_matmul_onednn_rounded;
-extern const struct tn_kernel_row tni_cpu_module_matmul_openblas;
-extern const struct tn_kernel_row tni_cpu_module_matmul_plain;
-extern const struct tn_kernel_row tni_cpu_module_matmul_avx2;
-extern const struct tn_kernel_row tni_cpu_module_matmul_avx512;
-extern const struct tn_kernel_row tni_cpu_module_attention_plain;
-extern const struct tn_kernel_row tni_cpu_module_attention_backward_plain;
-extern const struct tn_kernel_row tni_cpu_module_attention_avx2;
-extern const struct tn_kernel_row tni_cpu_module_attention_backward_avx2;
-extern const struct tn_kernel_row tni_cpu_module_attention_avx512;
-extern const struct tn_kernel_row tni_cpu_module_attention_backward_avx512;
 
 /* Passes the machine's topology, as seen by hwloc, to the sink; opens hwloc for it. Fails with
  * TN_UNAVAILABLE, and the reason, if hwloc is not available. */

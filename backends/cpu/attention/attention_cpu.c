@@ -1,16 +1,32 @@
-/* The module's own attention and attention-backward of f32 and f64: a kernel row for each
- * instruction set. */
-#include "../cpu_module.h"
+/* The kernels of attention and of its backward pass. By name:
+ *
+ *     attention.ISA, attention-backward.ISA              f32 and f64
+ *     attention.DTYPE.ISA, attention-backward.DTYPE.ISA  bf16 and f16: widened to f32, or bf16
+ *                                                        multiplied directly
+ *     attention.math.ISA                                 all dtypes; forms the scores
+ *     attention.math16.ISA                               the same, but keeps scores and weights in
+ *                                                        the operands' 16 bits, which a setting must
+ *                                                        permit */
 #include "attention_backward_pass.h"
 #include "attention_forward_pass.h"
+#include "attention_rows.h"
 #include "attention_sets.h"
 
-#include <inttypes.h>
-#include <math.h>
+static const tn_dtype dtypes_real[] = {TN_F32, TN_F64, 0};
+static const tn_dtype dtypes_bf16[] = {TN_BF16, 0};
+static const tn_dtype dtypes_f16[] = {TN_F16, 0};
+static const tn_dtype dtypes_math[] = {TN_F32, TN_F64, TN_BF16, TN_F16, 0};
+static const tn_dtype dtypes_math16[] = {TN_BF16, TN_F16, 0};
 
-/* Maximum magnitude of the binary exponents of scale and softcap. */
-enum { POWER_F32 = 100, POWER_F64 = 900 };
+/* Fields of every row: name, op, dtypes, features, CPU requirements; operations and bytes per
+ * microsecond of a core. */
+#define FIELDS(word, kind, types, uses, needs, flops, bytes)                                      \
+    .struct_size = sizeof(tn_kernel_row), .name = "cpu." word, .platform = "cpu", .op = kind,     \
+    .version = 1, .dtypes = types, .honours = uses, .free_dims = TNI_AT_DIMS, .cpu_needs = needs, \
+    .flops_per_us = (flops), .bytes_per_us = (bytes), .overhead_us = 1
+#define NUMERICS (TN_NUM_RUN_TO_RUN | TN_NUM_BATCH_INVARIANT)
 
+/* f32 and f64 */
 static const tni_at_set *set_for(const tn_op *op, const tni_at_set *f32, const tni_at_set *f64)
 {
     return op->operand[TN_ATTENTION_Q].dtype == TN_F32 ? f32 : f64;
@@ -22,46 +38,7 @@ static const tni_at_back_set *back_set_for(const tn_op *op, const tni_at_back_se
     return op->operand[TN_ATTENTION_Q].dtype == TN_F32 ? f32 : f64;
 }
 
-static tn_status admit_number(double number, const char *what, int64_t most, tn_refusal *why)
-{
-    const int64_t power = number == 0 ? 0 : ilogb(number);
-    if (power >= -most && power <= most)
-        return TN_OK;
-    (void)tn_refuse(why, TN_REFUSE_FEATURE, what, power < 0 ? -most : most, power);
-    if (why)
-        (void)snprintf(why->text, sizeof why->text,
-                       "its power of two is %" PRId64 ", of %" PRId64 " to %" PRId64
-                       ": scores would leave the numbers it computes with",
-                       power, -most, most);
-    return TN_UNSUPPORTED;
-}
-
-tn_status tni_at_admit_numbers(const tn_op *op, tn_refusal *why)
-{
-    const tn_attention_op *at = &op->as.attention;
-    const int64_t most = op->operand[TN_ATTENTION_Q].dtype == TN_F64 ? POWER_F64 : POWER_F32;
-    const tn_status status = admit_number(at->scale, "scale", most, why);
-    return status ? status : admit_number(at->softcap, "softcap", most, why);
-}
-
-tn_status tni_at_admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
-{
-    static const char *const names[] = {"q",    "k",    "v",  "out", "lse",
-                                        "mask", "dout", "dq", "dk",  "dv"};
-    const tn_op *op = query->op;
-    const tn_dtype dtype = op->operand[TN_ATTENTION_Q].dtype;
-    const int32_t last = row->op == TN_OP_ATTENTION ? TN_ATTENTION_LSE : TN_ATTENTION_DV;
-    for (int32_t i = TN_ATTENTION_K; i <= last; i++) {
-        if (i != TN_ATTENTION_MASK && op->operand[i].dtype && op->operand[i].dtype != dtype)
-            return tn_refuse(why, TN_REFUSE_DTYPE, names[i], dtype, op->operand[i].dtype);
-    }
-    return tni_at_admit_numbers(op, why);
-}
-
-static const tn_dtype dtypes[] = {TN_F32, TN_F64, 0};
-
-/* Instruction set, its CPU requirements, operations/us and bytes/us of one core. */
-#define RUNS(isa)                                                                                 \
+#define FORWARD(isa, needs, flops, bytes)                                                         \
     static tn_status run_##isa(const tn_run *run, tn_error *err)                                  \
     {                                                                                             \
         return tni_at_forward(set_for(run->op, &tni_at_f32_##isa, &tni_at_f64_##isa), run, err);  \
@@ -72,53 +49,142 @@ static const tn_dtype dtypes[] = {TN_F32, TN_F64, 0};
         return tni_at_forward_workspace(set_for(query->op, &tni_at_f32_##isa, &tni_at_f64_##isa), \
                                         query->op, query->threads);                               \
     }                                                                                             \
-    static tn_status run_back_##isa(const tn_run *run, tn_error *err)                             \
-    {                                                                                             \
-        (void)err;                                                                                \
-        tni_at_backward(back_set_for(run->op, &tni_at_back_f32_##isa, &tni_at_back_f64_##isa),    \
-                        run);                                                                     \
-        return TN_OK;                                                                             \
-    }                                                                                             \
-    static uint64_t workspace_back_##isa(const tn_kernel_row *row, const tn_query *query)         \
-    {                                                                                             \
-        (void)row;                                                                                \
-        return tni_at_backward_workspace(                                                         \
-            back_set_for(query->op, &tni_at_back_f32_##isa, &tni_at_back_f64_##isa), query->op,   \
-            query->threads);                                                                      \
-    }
+    const tn_kernel_row tni_at_row_##isa = {FIELDS("attention." #isa, TN_OP_ATTENTION,            \
+                                                   dtypes_real, TNI_AT_HONOURS, needs, flops,     \
+                                                   bytes),                                        \
+                                            .backend = "FLASH_ATTN",                              \
+                                            .numerics = NUMERICS,                                 \
+                                            .admit = tni_at_admit,                                \
+                                            .workspace = workspace_##isa,                         \
+                                            .run = run_##isa};
+#define BACKWARD(isa, needs, flops, bytes)                                                         \
+    static tn_status run_back_##isa(const tn_run *run, tn_error *err)                              \
+    {                                                                                              \
+        (void)err;                                                                                 \
+        tni_at_backward(back_set_for(run->op, &tni_at_back_f32_##isa, &tni_at_back_f64_##isa),     \
+                        run);                                                                      \
+        return TN_OK;                                                                              \
+    }                                                                                              \
+    static uint64_t workspace_back_##isa(const tn_kernel_row *row, const tn_query *query)          \
+    {                                                                                              \
+        (void)row;                                                                                 \
+        return tni_at_backward_workspace(                                                          \
+            back_set_for(query->op, &tni_at_back_f32_##isa, &tni_at_back_f64_##isa), query->op,    \
+            query->threads);                                                                       \
+    }                                                                                              \
+    const tn_kernel_row tni_at_back_row_##isa = {FIELDS("attention-backward." #isa,                \
+                                                        TN_OP_ATTENTION_BACKWARD, dtypes_real,     \
+                                                        TNI_AT_HONOURS_BACK, needs, flops, bytes), \
+                                                 .backend = "FLASH_ATTN",                          \
+                                                 .numerics = NUMERICS,                             \
+                                                 .admit = tni_at_admit,                            \
+                                                 .workspace = workspace_back_##isa,                \
+                                                 .run = run_back_##isa};
 
-#define ROW(symbol, word, kind, uses, isa, function, needs, flops, bytes) \
-    const tn_kernel_row symbol = {                                        \
-        .struct_size = sizeof(tn_kernel_row),                             \
-        .name = "cpu." word "." #isa,                                     \
-        .platform = "cpu",                                                \
-        .backend = "FLASH_ATTN",                                          \
-        .op = kind,                                                       \
-        .version = 1,                                                     \
-        .dtypes = dtypes,                                                 \
-        .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_BATCH_INVARIANT,           \
-        .honours = uses,                                                  \
-        .free_dims = TNI_AT_DIMS,                                         \
-        .cpu_needs = needs,                                               \
-        .flops_per_us = flops,                                            \
-        .bytes_per_us = bytes,                                            \
-        .overhead_us = 1,                                                 \
-        .admit = tni_at_admit,                                            \
-        .workspace = workspace_##function,                                \
-        .run = run_##function,                                            \
-    };
-
-#define ROWS(isa, needs, flops, bytes)                                                           \
-    RUNS(isa)                                                                                    \
-    ROW(tni_cpu_module_attention_##isa, "attention", TN_OP_ATTENTION, TNI_AT_HONOURS, isa, isa,  \
-        needs, flops, bytes)                                                                     \
-    ROW(tni_cpu_module_attention_backward_##isa, "attention-backward", TN_OP_ATTENTION_BACKWARD, \
-        TNI_AT_HONOURS_BACK, isa, back_##isa, needs, flops, bytes)
-
-ROWS(plain, 0, 1e4, 8e3)
+FORWARD(plain, 0, 1e4, 8e3)
+BACKWARD(plain, 0, 1e4, 8e3)
 #if defined(TENON_ISA_AVX2)
-ROWS(avx2, TENON_ISA_AVX2, 5e4, 1e4)
+FORWARD(avx2, TENON_ISA_AVX2, 5e4, 1e4)
+BACKWARD(avx2, TENON_ISA_AVX2, 5e4, 1e4)
 #endif
 #if defined(TENON_ISA_AVX512)
-ROWS(avx512, TENON_ISA_AVX512, 1e5, 1e4)
+FORWARD(avx512, TENON_ISA_AVX512, 1e5, 1e4)
+BACKWARD(avx512, TENON_ISA_AVX512, 1e5, 1e4)
+#endif
+
+/* bf16 and f16: the kernel's own set, or NULL; the set of f32 and the functions that replace some
+ * of it */
+#define LOW(type, isa, needs, its_set, its_base, its_half, flops, bytes)                   \
+    const tni_at_low_row tni_at_low_##type##_##isa = {                                     \
+        .row = {FIELDS("attention." #type "." #isa, TN_OP_ATTENTION, dtypes_##type,        \
+                       TNI_AT_HONOURS | TN_ATTENTION_USES_OUT_DTYPE, needs, flops, bytes), \
+                .backend = "FLASH_ATTN", .numerics = NUMERICS, .admit = tni_at_low_admit,  \
+                .workspace = tni_at_low_workspace, .run = tni_at_low_run},                 \
+        .own = its_set,                                                                    \
+        .base = &(its_base),                                                               \
+        .half = &(its_half)};
+#define WIDENED(type, isa, needs, flops, bytes) \
+    LOW(type, isa, needs, NULL, tni_at_f32_##isa, tni_at_half_##type##_##isa, flops, bytes)
+#define DIRECT(type, isa, needs, flops, bytes)                                                    \
+    LOW(type, isa, needs, &tni_at_##type##_##isa, tni_at_f32_avx512, tni_at_half_##type##_avx512, \
+        flops, bytes)
+
+WIDENED(bf16, plain, 0, 1e4, 4e3)
+WIDENED(f16, plain, 0, 1e4, 4e3)
+#if defined(TENON_ISA_AVX2)
+WIDENED(bf16, avx2, TENON_ISA_AVX2, 5e4, 1e4)
+WIDENED(f16, avx2, TENON_ISA_AVX2, 5e4, 1e4)
+#endif
+#if defined(TENON_ISA_AVX512)
+WIDENED(bf16, avx512, TENON_ISA_AVX512, 1e5, 1e4)
+WIDENED(f16, avx512, TENON_ISA_AVX512, 1e5, 1e4)
+#endif
+#if defined(TENON_ISA_AVX512_BF16)
+/* Twice as fast as f32 on some processors; slower on others, which have AMX. */
+DIRECT(bf16, avx512_bf16, TENON_ISA_AVX512_BF16, 8e4, 1e4)
+#endif
+#if defined(TENON_ISA_AMX)
+DIRECT(bf16, amx, TENON_ISA_AMX, 6e5, 1e4)
+#endif
+
+/* Backward pass of bf16 and f16 */
+#define LOW_BACKWARD(type, isa, needs, flops, bytes)                                           \
+    const tni_at_low_back_row tni_at_low_back_##type##_##isa = {                               \
+        .row = {FIELDS("attention-backward." #type "." #isa, TN_OP_ATTENTION_BACKWARD,         \
+                       dtypes_##type, TNI_AT_HONOURS_BACK, needs, flops, bytes),               \
+                .backend = "FLASH_ATTN", .numerics = NUMERICS, .admit = tni_at_low_back_admit, \
+                .workspace = tni_at_low_back_workspace, .run = tni_at_low_back_run},           \
+        .base = &tni_at_back_f32_##isa,                                                        \
+        .half = &tni_at_half_##type##_##isa};
+
+LOW_BACKWARD(bf16, plain, 0, 1e4, 4e3)
+LOW_BACKWARD(f16, plain, 0, 1e4, 4e3)
+#if defined(TENON_ISA_AVX2)
+LOW_BACKWARD(bf16, avx2, TENON_ISA_AVX2, 5e4, 1e4)
+LOW_BACKWARD(f16, avx2, TENON_ISA_AVX2, 5e4, 1e4)
+#endif
+#if defined(TENON_ISA_AVX512)
+LOW_BACKWARD(bf16, avx512, TENON_ISA_AVX512, 1e5, 1e4)
+LOW_BACKWARD(f16, avx512, TENON_ISA_AVX512, 1e5, 1e4)
+#endif
+
+/* Scores that are formed: the instruction set of everything but the products, and further fields */
+#define MATH_HONOURS ((TNI_AT_HONOURS | TN_ATTENTION_USES_OUT_DTYPE) & ~TN_ATTENTION_USES_PAGES)
+#define MATH_ROW(word, types, numbers, isa, needs, flops, bytes, its_base, ...)                  \
+    const tni_at_math_row tni_at_##word##_##isa = {                                              \
+        .row = {FIELDS("attention." #word "." #isa, TN_OP_ATTENTION, types, MATH_HONOURS, needs, \
+                       flops, bytes),                                                            \
+                .backend = "math", .numerics = numbers, .admit = tni_at_math_admit,              \
+                .workspace = tni_at_math_workspace, .run = tni_at_math_run},                     \
+        .f32 = &tni_at_f32_##its_base,                                                           \
+        .f64 = &tni_at_f64_##its_base,                                                           \
+        .mm_f32 = &tni_mm_f32_##its_base,                                                        \
+        .mm_f64 = &tni_mm_f64_##its_base,                                                        \
+        .half_bf16 = &tni_at_half_bf16_##its_base,                                               \
+        .half_f16 = &tni_at_half_f16_##its_base,                                                 \
+        .packs_bf16 = &tni_mm_bf16_##its_base,                                                   \
+        .packs_f16 = &tni_mm_f16_##its_base,                                                     \
+        __VA_ARGS__};
+/* Narrow scores must be narrowed and widened again, which costs more than it saves unless the
+ * products are faster. */
+#define MATH(isa, needs, flops, bytes)                                                            \
+    MATH_ROW(math, dtypes_math, NUMERICS, isa, needs, flops, bytes, isa, .narrow = false)         \
+    MATH_ROW(math16, dtypes_math16, NUMERICS | TN_NUM_REDUCED_REDUCTION, isa, needs, (flops)*0.9, \
+             (bytes)*0.9, isa, .narrow = true)
+#define MATH_DIRECT(isa, needs, flops, bytes)                                                    \
+    MATH_ROW(math16, dtypes_bf16, NUMERICS | TN_NUM_REDUCED_REDUCTION, isa, needs, flops, bytes, \
+             avx512, .narrow = true, .own = &tni_mm_bf16_##isa)
+
+MATH(plain, 0, 8e3, 4e3)
+#if defined(TENON_ISA_AVX2)
+MATH(avx2, TENON_ISA_AVX2, 4e4, 5e3)
+#endif
+#if defined(TENON_ISA_AVX512)
+MATH(avx512, TENON_ISA_AVX512, 8e4, 5e3)
+#endif
+#if defined(TENON_ISA_AVX512_BF16)
+MATH_DIRECT(avx512_bf16, TENON_ISA_AVX512_BF16, 6e4, 5e3)
+#endif
+#if defined(TENON_ISA_AMX)
+MATH_DIRECT(amx, TENON_ISA_AMX, 2e5, 5e3)
 #endif

@@ -35,36 +35,4 @@ void tni_at_math_measure(const tni_at_math_row *row, const tn_op *op, int32_t th
 
 tn_status tni_at_math(const tni_at_math_row *row, const tn_run *run, tn_error *err);
 
-/* Every row of this build, the preferred ones first: word, instruction set. */
-#define TNI_AT_MATH_LIST(X)    \
-    TNI_AT_MATH_AMX(X)         \
-    TNI_AT_MATH_AVX512_BF16(X) \
-    TNI_AT_MATH_AVX512(X)      \
-    TNI_AT_MATH_AVX2(X)        \
-    X(math16, plain) X(math, plain)
-#if defined(TENON_ISA_AMX)
-#define TNI_AT_MATH_AMX(X) X(math16, amx)
-#else
-#define TNI_AT_MATH_AMX(X)
-#endif
-#if defined(TENON_ISA_AVX512_BF16)
-#define TNI_AT_MATH_AVX512_BF16(X) X(math16, avx512_bf16)
-#else
-#define TNI_AT_MATH_AVX512_BF16(X)
-#endif
-#if defined(TENON_ISA_AVX512)
-#define TNI_AT_MATH_AVX512(X) X(math16, avx512) X(math, avx512)
-#else
-#define TNI_AT_MATH_AVX512(X)
-#endif
-#if defined(TENON_ISA_AVX2)
-#define TNI_AT_MATH_AVX2(X) X(math16, avx2) X(math, avx2)
-#else
-#define TNI_AT_MATH_AVX2(X)
-#endif
-
-#define TNI_AT_MATH_DECLARE_(word, isa) extern const tni_at_math_row tni_at_##word##_##isa;
-TNI_AT_MATH_LIST(TNI_AT_MATH_DECLARE_)
-#undef TNI_AT_MATH_DECLARE_
-
 #endif

@@ -1,7 +1,6 @@
 /* Merges two results of attention over different keys, a row at a time: their mean with the weights
  * exp(lse - the greater lse). A part that saw no key, whose lse is -infinity, is not read. */
 #include "../shared/loop.h"
-#include "../shared/row_kernels.h"
 
 #include <math.h>
 
@@ -87,7 +86,7 @@ static void merge_body(const loop *it, char *const *data, int64_t first, int64_t
     }
 }
 
-tn_status ISA_NAME(merge)(const tn_run *run, tn_error *err)
+ISA_KERNEL(attention_merge)
 {
     const bool has_lse = run->op->operand[TN_MERGE_LSE].dtype != TN_DTYPE_NONE;
     loop it = {.body = merge_body};

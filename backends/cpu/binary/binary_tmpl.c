@@ -1,5 +1,4 @@
 #include "../shared/loop.h"
-#include "../shared/row_kernels.h"
 
 #include "../shared/family_f32_inc.h"
 
@@ -29,7 +28,7 @@ static void binary_body(const loop *it, char *const *data, int64_t first, int64_
     }
 }
 
-tn_status ISA_NAME(binary)(const tn_run *run, tn_error *err)
+ISA_KERNEL(binary)
 {
     static const int32_t operands[] = {TN_EACH_OUT, TN_EACH_IN, TN_EACH_OTHER};
     loop it = {.body = binary_body};

@@ -1,7 +1,6 @@
 /* Casts between f32, f16, bf16, i8 and u8 in any pair, from them to i32 and f64, and from i32 and
  * f64 to f32: the casts that can go through f32 without a second rounding. */
 #include "../shared/loop.h"
-#include "../shared/row_kernels.h"
 
 static void narrow_f64(const strand *x, const strand *y, int64_t at, int64_t n)
 {
@@ -44,7 +43,7 @@ static void cast_body(const loop *it, char *const *data, int64_t first, int64_t 
     }
 }
 
-tn_status ISA_NAME(cast)(const tn_run *run, tn_error *err)
+ISA_KERNEL(cast)
 {
     static const int32_t operands[] = {TN_EACH_OUT, TN_EACH_IN};
     loop it = {.body = cast_body};

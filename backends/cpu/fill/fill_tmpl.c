@@ -1,5 +1,4 @@
 #include "../shared/loop.h"
-#include "../shared/row_kernels.h"
 
 enum { PATTERN = 64 }; /* bytes: a multiple of every element size */
 
@@ -69,7 +68,7 @@ static void write_value(const tn_each_op *op, tn_dtype dtype, char *to)
     }
 }
 
-tn_status ISA_NAME(fill)(const tn_run *run, tn_error *err)
+ISA_KERNEL(fill)
 {
     static const int32_t operands[] = {TN_EACH_OUT};
     char pattern[PATTERN];

@@ -1,12 +1,17 @@
-/* The module's own matmul of f32 and f64: a kernel row for each instruction set, and the choice of
- * algorithm for a product. */
-#include "../cpu_module.h"
+/* The kernels of matmul: f32 and f64; i8, summed exactly in i32, which wraps; bf16 and f16, summed in
+ * f32.
+ *
+ * The bf16 instructions of avx512_bf16 and amx flush subnormals to 0: operands and sums below
+ * 2^-126 in magnitude. Everything else is rounded as in f32. */
+#include "../shared/row_kernels.h"
 #include "matmul_cost.h"
 #include "matmul_in_place.h"
+#include "matmul_lowp_narrow.h"
 #include "matmul_thin.h"
 
-static tn_status run_on(const tn_run *run, const tni_mm_kernels *f32, const tni_mm_kernels *f64,
-                        tn_error *err)
+/* f32 and f64: the choice of algorithm for a product */
+static tn_status run_real(const tn_run *run, const tni_mm_kernels *f32, const tni_mm_kernels *f64,
+                          tn_error *err)
 {
     const tn_op *op = run->op;
     const tni_mm_kernels *kernels = op->operand[TN_MATMUL_A].dtype == TN_F32 ? f32 : f64;
@@ -25,8 +30,8 @@ static tn_status run_on(const tn_run *run, const tni_mm_kernels *f32, const tni_
                 : tn_fail(err, TN_OUT_OF_MEMORY, 0, run->row->name, "no memory for a panel of B");
 }
 
-static uint64_t workspace_on(const tn_query *query, const tni_mm_kernels *f32,
-                             const tni_mm_kernels *f64)
+static uint64_t workspace_real(const tn_query *query, const tni_mm_kernels *f32,
+                               const tni_mm_kernels *f64)
 {
     const tni_mm_kernels *kernels = query->op->operand[TN_MATMUL_A].dtype == TN_F32 ? f32 : f64;
     tni_mm_product product;
@@ -38,14 +43,14 @@ static uint64_t workspace_on(const tn_query *query, const tni_mm_kernels *f32,
     return tni_mm_packed_workspace(&kernels->packed, &product, query->threads);
 }
 
-static double cost_on(const tn_query *query, const tni_mm_kernels *f32, const tni_mm_kernels *f64,
-                      double step_ns)
+static double cost_real(const tn_query *query, const tni_mm_kernels *f32, const tni_mm_kernels *f64,
+                        double step_ns)
 {
     const tn_dtype dtype = query->op->operand[TN_MATMUL_A].dtype;
     return tni_mm_cost(dtype == TN_F32 ? f32 : f64, step_ns, query);
 }
 
-static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+static tn_status admit_real(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
     static const char *const names[] = {"a", "b", "out", "bias", "scale_a", "scale_b"};
     const tn_op *op = query->op;
@@ -58,55 +63,177 @@ static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refus
     return TN_OK;
 }
 
-static const tn_dtype dtypes[] = {TN_F32, TN_F64, 0};
+/* i8, bf16 and f16. Allowed dtypes of out, bias and accumulator: the operands' own or f32; for i8,
+ * i32 or f32. */
+static tn_status admit_low(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+{
+    const tn_op *op = query->op;
+    const tn_dtype in = op->operand[TN_MATMUL_A].dtype, own = in == TN_I8 ? TN_I32 : in;
+    const tn_dtype b = op->operand[TN_MATMUL_B].dtype, out = op->operand[TN_MATMUL_OUT].dtype;
+    const tn_dtype bias = op->count > TN_MATMUL_BIAS ? op->operand[TN_MATMUL_BIAS].dtype : 0;
+    const tn_dtype acc = op->as.matmul.acc, sums = in == TN_I8 ? TN_I32 : TN_F32;
+    (void)row;
+    if (b != in)
+        return tni_cpu_reject_dtype(why, "b.dtype", in, b,
+                                    "A and B need one dtype: cast one of them");
+    if (out != own && out != TN_F32)
+        return tni_cpu_reject_dtype(why, "out.dtype", own, out,
+                                    "out is of f32, or of the usual dtype");
+    if (bias && bias != out)
+        return tni_cpu_reject_dtype(why, "bias.dtype", out, bias, "bias is of out's dtype");
+    if (acc && acc != sums && acc != own)
+        return tni_cpu_reject_dtype(why, "acc", sums, acc, "it sums in f32, and of i8 in i32");
+    if (op->as.matmul.activation != TN_ACT_NONE && out == TN_I32)
+        return tni_cpu_reject_dtype(why, "activation", TN_F32, out,
+                                    "activations need out of floats");
+    return TN_OK;
+}
 
-/* Instruction set, its CPU requirements, operations/us and bytes/us of one core, and the
- * nanoseconds of a vector multiply-add. */
-#define ROW(isa, needs, flops, bytes, step)                                                     \
-    static tn_status run_##isa(const tn_run *run, tn_error *err)                                \
-    {                                                                                           \
-        return run_on(run, &tni_mm_f32_##isa, &tni_mm_f64_##isa, err);                          \
-    }                                                                                           \
-    static uint64_t workspace_##isa(const tn_kernel_row *row, const tn_query *query)            \
-    {                                                                                           \
-        (void)row;                                                                              \
-        return workspace_on(query, &tni_mm_f32_##isa, &tni_mm_f64_##isa);                       \
-    }                                                                                           \
-    static double cost_##isa(const tn_kernel_row *row, const tn_query *query)                   \
-    {                                                                                           \
-        (void)row;                                                                              \
-        return cost_on(query, &tni_mm_f32_##isa, &tni_mm_f64_##isa, step);                      \
-    }                                                                                           \
-    const tn_kernel_row tni_cpu_module_matmul_##isa = {                                         \
-        .struct_size = sizeof(tn_kernel_row),                                                   \
-        .name = "cpu.matmul." #isa,                                                             \
-        .platform = "cpu",                                                                      \
-        .op = TN_OP_MATMUL,                                                                     \
-        .version = 1,                                                                           \
-        .dtypes = dtypes,                                                                       \
-        .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_BATCH_INVARIANT,                                 \
-        .honours = TN_MATMUL_USES_BATCH | TN_MATMUL_USES_BROADCAST | TN_MATMUL_USES_TRANSPOSE | \
-                   TN_MATMUL_USES_STRIDES | TN_MATMUL_USES_ALPHA | TN_MATMUL_USES_BETA |        \
-                   TN_MATMUL_USES_BIAS | TN_MATMUL_USES_ACTIVATION,                             \
-        .free_dims = TN_MATMUL_DIM_M | TN_MATMUL_DIM_N | TN_MATMUL_DIM_K | TN_MATMUL_DIM_BATCH, \
-        .cpu_needs = needs,                                                                     \
-        .flops_per_us = flops,                                                                  \
-        .bytes_per_us = bytes,                                                                  \
-        .overhead_us = 0.05,                                                                    \
-        .admit = admit,                                                                         \
-        .workspace = workspace_##isa,                                                           \
-        .run = run_##isa,                                                                       \
-        .cost = cost_##isa,                                                                     \
-    };
+/* The set of a row, with its packing functions replaced if the row has others. */
+static tni_mm_set set_of(const tn_kernel_row *row)
+{
+    const tni_mm_row *it = (const tni_mm_row *)row;
+    tni_mm_set set = *it->set;
+    if (it->packs) {
+        set.pack_a = it->packs->pack_a;
+        set.pack_b = it->packs->pack_b;
+    }
+    return set;
+}
+
+static const tni_mm_thin_set *thin_of(const tn_kernel_row *row)
+{
+    return ((const tni_mm_row *)row)->thin;
+}
+
+static uint64_t workspace_low(const tn_kernel_row *row, const tn_query *query)
+{
+    const tni_mm_set set = set_of(row);
+    tni_mm_product product;
+    tni_mm_describe(query->op, &product);
+    if (thin_of(row) && tni_mm_low_is_thin(&product))
+        return tni_mm_low_thin_workspace(thin_of(row), &product);
+    if (tni_mm_low_is_narrow(&set, &product))
+        return tni_mm_low_narrow_workspace(&set, &product);
+    return tni_mm_packed_workspace(&set, &product, query->threads);
+}
+
+static tn_status run_low(const tn_run *run, tn_error *err)
+{
+    const tni_mm_set set = set_of(run->row);
+    tni_mm_product product;
+    (void)err;
+    tni_mm_describe(run->op, &product);
+    if (thin_of(run->row) && tni_mm_low_is_thin(&product))
+        tni_mm_low_thin_run(thin_of(run->row), set.acc, &product, run);
+    else if (tni_mm_low_is_narrow(&set, &product))
+        tni_mm_low_narrow_run(&set, &product, run);
+    else
+        tni_mm_packed_run(&set, &product, run);
+    return TN_OK;
+}
+
+static const tn_dtype dtypes_real[] = {TN_F32, TN_F64, 0};
+static const tn_dtype dtypes_i8[] = {TN_I8, 0};
+static const tn_dtype dtypes_bf16[] = {TN_BF16, 0};
+static const tn_dtype dtypes_f16[] = {TN_F16, 0};
+
+#define DIMS (TN_MATMUL_DIM_M | TN_MATMUL_DIM_N | TN_MATMUL_DIM_K | TN_MATMUL_DIM_BATCH)
+#define USES                                                                                     \
+    (TN_MATMUL_USES_BATCH | TN_MATMUL_USES_BROADCAST | TN_MATMUL_USES_TRANSPOSE |                \
+     TN_MATMUL_USES_STRIDES | TN_MATMUL_USES_ALPHA | TN_MATMUL_USES_BETA | TN_MATMUL_USES_BIAS | \
+     TN_MATMUL_USES_ACTIVATION)
+
+/* Fields of every row: name, dtypes, features, CPU requirements; operations and bytes per
+ * microsecond of a core; overhead of a call in microseconds. */
+#define FIELDS(word, types, uses, needs, flops, bytes, overhead)                                \
+    .struct_size = sizeof(tn_kernel_row), .name = "cpu.matmul." word, .platform = "cpu",        \
+    .op = TN_OP_MATMUL, .version = 1, .dtypes = types,                                          \
+    .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_BATCH_INVARIANT, .honours = uses, .free_dims = DIMS, \
+    .cpu_needs = needs, .flops_per_us = (flops), .bytes_per_us = (bytes),                       \
+    .overhead_us = (overhead)
+
+/* The step is the time of a vector multiply-add, in nanoseconds. */
+#define REAL(isa, needs, flops, bytes, step)                                             \
+    static tn_status run_##isa(const tn_run *run, tn_error *err)                         \
+    {                                                                                    \
+        return run_real(run, &tni_mm_f32_##isa, &tni_mm_f64_##isa, err);                 \
+    }                                                                                    \
+    static uint64_t workspace_##isa(const tn_kernel_row *row, const tn_query *query)     \
+    {                                                                                    \
+        (void)row;                                                                       \
+        return workspace_real(query, &tni_mm_f32_##isa, &tni_mm_f64_##isa);              \
+    }                                                                                    \
+    static double cost_##isa(const tn_kernel_row *row, const tn_query *query)            \
+    {                                                                                    \
+        (void)row;                                                                       \
+        return cost_real(query, &tni_mm_f32_##isa, &tni_mm_f64_##isa, step);             \
+    }                                                                                    \
+    const tn_kernel_row tni_cpu_matmul_row_##isa = {                                     \
+        FIELDS(#isa, dtypes_real, USES, needs, flops, bytes, 0.05), .admit = admit_real, \
+        .workspace = workspace_##isa, .run = run_##isa, .cost = cost_##isa};
+
+#define LOW_USES (USES | TN_MATMUL_USES_OUT_DTYPE | TN_MATMUL_USES_ACC)
+#define LOW(type, isa, needs, its_set, its_packs, its_thin, flops, bytes, overhead, ...)        \
+    const tni_mm_row tni_mm_row_##type##_##isa = {                                              \
+        .row = {FIELDS(#type "." #isa, dtypes_##type, LOW_USES, needs, flops, bytes, overhead), \
+                .admit = admit_low, .workspace = workspace_low, .run = run_low,                 \
+                .cost = tni_mm_low_cost},                                                       \
+        .set = &(its_set),                                                                      \
+        .packs = its_packs,                                                                     \
+        .thin = its_thin,                                                                       \
+        __VA_ARGS__};
+#define COST(call, step, row, few) \
+    .call_ns = (call), .step_ns = (step), .row_ns = (row), .thin_ns = (few)
+#define OWN(type, isa, needs, flops, ...)                                                       \
+    LOW(type, isa, needs, tni_mm_##type##_##isa, NULL, &tni_mm_thin_##type##_##isa, flops, 2e4, \
+        0.4, __VA_ARGS__)
+#define WIDENED(type, isa, needs, flops, ...)                              \
+    LOW(type, isa, needs, tni_mm_f32_##isa.packed, &tni_mm_##type##_##isa, \
+        &tni_mm_thin_##type##_##isa, flops, 2e4, 0.8, __VA_ARGS__)
+/* Few rows are packed like many, which takes longer than reading them in place. */
+#define TILED(type, isa, needs, flops, bytes, overhead, ...) \
+    LOW(type, isa, needs, tni_mm_##type##_##isa, NULL, NULL, flops, bytes, overhead, __VA_ARGS__)
 
 #if defined(__aarch64__)
-ROW(plain, 0, 1.5e4, 8e3, 0.27)
+REAL(plain, 0, 1.5e4, 8e3, 0.27)
 #else
-ROW(plain, 0, 1.5e4, 8e3, 0.3)
+REAL(plain, 0, 1.5e4, 8e3, 0.3)
 #endif
 #if defined(TENON_ISA_AVX2)
-ROW(avx2, TENON_ISA_AVX2, 7e4, 1e4, 0.163)
+REAL(avx2, TENON_ISA_AVX2, 7e4, 1e4, 0.163)
 #endif
 #if defined(TENON_ISA_AVX512)
-ROW(avx512, TENON_ISA_AVX512, 1.4e5, 1e4, 0.163)
+REAL(avx512, TENON_ISA_AVX512, 1.4e5, 1e4, 0.163)
+#endif
+
+OWN(i8, plain, 0, 40e3, COST(340, 3, 8, 0.75))
+WIDENED(bf16, plain, 0, 20e3, COST(400, 9, 33, 1.9))
+WIDENED(f16, plain, 0, 20e3, COST(400, 9, 33, 1.9))
+#if defined(TENON_ISA_AVX2)
+OWN(i8, avx2, TENON_ISA_AVX2, 110e3, COST(420, 1.6, 4, 0.33))
+WIDENED(bf16, avx2, TENON_ISA_AVX2, 70e3, COST(420, 3.3, 45, 0.4))
+WIDENED(f16, avx2, TENON_ISA_AVX2, 70e3, COST(420, 3.3, 45, 0.4))
+#endif
+#if defined(TENON_ISA_AVX_VNNI)
+OWN(i8, avx_vnni, TENON_ISA_AVX_VNNI, 300e3, COST(420, 0.76, 5.5, 0.11))
+#endif
+#if defined(TENON_ISA_AVX512)
+OWN(i8, avx512, TENON_ISA_AVX512, 150e3, COST(365, 4.1, 4, 0.25))
+WIDENED(bf16, avx512, TENON_ISA_AVX512, 120e3, COST(380, 6.5, 41, 0.31))
+WIDENED(f16, avx512, TENON_ISA_AVX512, 120e3, COST(380, 6.5, 41, 0.31))
+#endif
+#if defined(TENON_ISA_AVX512_VNNI)
+OWN(i8, avx512_vnni, TENON_ISA_AVX512_VNNI, 550e3, COST(365, 0.87, 4, 0.1))
+#endif
+#if defined(TENON_ISA_AVX512_BF16)
+/* Twice as fast as f32 on some processors; half as fast on others, which have AMX. */
+TILED(bf16, avx512_bf16, TENON_ISA_AVX512_BF16, 140e3, 8e3, 0.35, COST(430, 8.5, 26, 0))
+#endif
+#if defined(TENON_ISA_AMX)
+TILED(i8, amx, TENON_ISA_AMX, 1500e3, 19e3, 0.4, COST(680, 0.6, 27, 0))
+TILED(bf16, amx, TENON_ISA_AMX, 800e3, 14e3, 0.4, COST(750, 1.2, 16, 0))
+#endif
+#if defined(TENON_ISA_ARM_DOTPROD)
+OWN(i8, arm_dotprod, TENON_ISA_ARM_DOTPROD, 150e3, COST(365, 0.76, 5.5, 0.11))
 #endif

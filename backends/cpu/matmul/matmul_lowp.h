@@ -70,7 +70,7 @@ extern const tni_mm_packs tni_mm_f16_plain;
 extern const tni_mm_packs tni_mm_f16_avx2;
 extern const tni_mm_packs tni_mm_f16_avx512;
 
-/* A kernel row and the data of its functions. */
+/* A kernel row and the data of its functions. The rows are in matmul_cpu.c. */
 typedef struct tni_mm_row {
     tn_kernel_row row; /* must be first: the functions get a pointer to it */
     const tni_mm_set *set;
@@ -80,54 +80,5 @@ typedef struct tni_mm_row {
      * epilogue of a row, and of 16 products with few rows. */
     double call_ns, step_ns, row_ns, thin_ns;
 } tni_mm_row;
-
-/* Every row of this build: dtype, instruction set. */
-#define TNI_MM_LOW_LIST(X)    \
-    TNI_MM_LOW_AMX(X)         \
-    TNI_MM_LOW_AVX512_VNNI(X) \
-    TNI_MM_LOW_AVX512_BF16(X) \
-    TNI_MM_LOW_AVX512(X)      \
-    TNI_MM_LOW_AVX_VNNI(X)    \
-    TNI_MM_LOW_AVX2(X)        \
-    TNI_MM_LOW_ARM_DOTPROD(X) X(i8, plain) X(bf16, plain) X(f16, plain)
-#if defined(TENON_ISA_AMX)
-#define TNI_MM_LOW_AMX(X) X(i8, amx) X(bf16, amx)
-#else
-#define TNI_MM_LOW_AMX(X)
-#endif
-#if defined(TENON_ISA_AVX512_VNNI)
-#define TNI_MM_LOW_AVX512_VNNI(X) X(i8, avx512_vnni)
-#else
-#define TNI_MM_LOW_AVX512_VNNI(X)
-#endif
-#if defined(TENON_ISA_AVX512_BF16)
-#define TNI_MM_LOW_AVX512_BF16(X) X(bf16, avx512_bf16)
-#else
-#define TNI_MM_LOW_AVX512_BF16(X)
-#endif
-#if defined(TENON_ISA_AVX512)
-#define TNI_MM_LOW_AVX512(X) X(i8, avx512) X(bf16, avx512) X(f16, avx512)
-#else
-#define TNI_MM_LOW_AVX512(X)
-#endif
-#if defined(TENON_ISA_AVX_VNNI)
-#define TNI_MM_LOW_AVX_VNNI(X) X(i8, avx_vnni)
-#else
-#define TNI_MM_LOW_AVX_VNNI(X)
-#endif
-#if defined(TENON_ISA_AVX2)
-#define TNI_MM_LOW_AVX2(X) X(i8, avx2) X(bf16, avx2) X(f16, avx2)
-#else
-#define TNI_MM_LOW_AVX2(X)
-#endif
-#if defined(TENON_ISA_ARM_DOTPROD)
-#define TNI_MM_LOW_ARM_DOTPROD(X) X(i8, arm_dotprod)
-#else
-#define TNI_MM_LOW_ARM_DOTPROD(X)
-#endif
-
-#define TNI_MM_LOW_DECLARE_(dtype, isa) extern const tni_mm_row tni_mm_row_##dtype##_##isa;
-TNI_MM_LOW_LIST(TNI_MM_LOW_DECLARE_)
-#undef TNI_MM_LOW_DECLARE_
 
 #endif

@@ -2,7 +2,6 @@
  * a block are made in lanes, those of blocks in f64; a row's result depends only on that row. */
 #include "../shared/loop.h"
 #include "../shared/pieces.h"
-#include "../shared/row_kernels.h"
 
 #include "../shared/family_f32_inc.h"
 
@@ -41,7 +40,7 @@ static void norm_body(const loop *it, char *const *data, int64_t first, int64_t 
     }
 }
 
-tn_status ISA_NAME(norm)(const tn_run *run, tn_error *err)
+ISA_KERNEL(norm)
 {
     static const int32_t operands[] = {TN_EACH_OUT, TN_EACH_IN};
     loop it = {.body = norm_body};

@@ -2,7 +2,6 @@
  * vector's width are transposed in registers, along a strip of a few cache lines of out, so that in
  * is read sequentially and whole lines are written. */
 #include "../shared/loop.h"
-#include "../shared/row_kernels.h"
 
 /* Columns of a strip of out: this many rows of in are read at once. */
 INLINE int64_t strip_columns(int32_t size)
@@ -260,7 +259,7 @@ static void make_plane(loop *it, int32_t d, plane *out)
     loop_cut(it, strip * out->rows, 1);
 }
 
-tn_status ISA_NAME(permute)(const tn_run *run, tn_error *err)
+ISA_KERNEL(permute)
 {
     static const int32_t operands[] = {TN_EACH_OUT, TN_EACH_IN};
     loop it = {.body = copy_body};

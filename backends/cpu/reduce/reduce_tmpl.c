@@ -2,7 +2,6 @@
  * in lanes and combined in f64 in a fixed order: the same bits for any number of threads. If
  * elements of out are adjacent in in, whole blocks of them are reduced at once. */
 #include "../shared/loop.h"
-#include "../shared/row_kernels.h"
 
 enum { PARTS_MAX = 1024, FLUSH = 64 }; /* FLUSH: rows summed in lanes, for columns */
 
@@ -147,7 +146,7 @@ static void prepare_below(below *all, const tn_run *run)
     all->count = (parts->pieces + parts->group - 1) / parts->group;
 }
 
-tn_status ISA_NAME(reduce)(const tn_run *run, tn_error *err)
+ISA_KERNEL(reduce)
 {
     static const int32_t operands[] = {TN_EACH_OUT, TN_EACH_IN};
     const tn_each_op *op = &run->op->as.each;

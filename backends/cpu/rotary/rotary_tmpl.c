@@ -1,5 +1,4 @@
 #include "../shared/loop.h"
-#include "../shared/row_kernels.h"
 
 #include "../shared/family_f32_inc.h"
 
@@ -33,7 +32,7 @@ static void rotary_body(const loop *it, char *const *data, int64_t first, int64_
     }
 }
 
-tn_status ISA_NAME(rotary)(const tn_run *run, tn_error *err)
+ISA_KERNEL(rotary)
 {
     static const int32_t operands[] = {TN_EACH_OUT, TN_EACH_IN, TN_ROTARY_COS, TN_ROTARY_SIN};
     const tn_layout *out = &run->op->operand[TN_EACH_OUT];

@@ -122,9 +122,12 @@ static inline void loop_run(loop *it)
         loop_task(it, 0);
 }
 
-/* The name of the one function that a file of an instruction set exports. */
-#define ISA_NAME__(op, isa) tni_cpu_##op##_##isa
-#define ISA_NAME_(op, isa)  ISA_NAME__(op, isa)
-#define ISA_NAME(op)        ISA_NAME_(op, ISA)
+/* Begins the definition of the function that a template exports, tni_cpu_<op>_<isa>; the build
+ * defines ISA. */
+#define ISA_KERNEL_(op, isa)                                          \
+    tn_status tni_cpu_##op##_##isa(const tn_run *run, tn_error *err); \
+    tn_status tni_cpu_##op##_##isa(const tn_run *run, tn_error *err)
+#define ISA_KERNEL__(op, isa) ISA_KERNEL_(op, isa)
+#define ISA_KERNEL(op)        ISA_KERNEL__(op, ISA)
 
 #endif

@@ -1,27 +1,41 @@
-/* The run functions of the kernel rows: one for each op and instruction set, as built. */
+/* What the kernel rows of elementwise and row operators share. Their kernels loop over operands of
+ * any rank (loop.h), and compute in f64, or in f32 for f32, f16 and bf16. */
 #ifndef TENON_BACKENDS_CPU_ROW_KERNELS_H
 #define TENON_BACKENDS_CPU_ROW_KERNELS_H
 
 #include "tenon/module/kernel.h"
 
-/* Ops, as functions name them. */
-#define TNI_CPU_OP_LIST(X) \
-    X(permute)             \
-    X(cast)                \
-    X(fill)                \
-    X(unary)               \
-    X(binary)              \
-    X(reduce)              \
-    X(softmax)             \
-    X(norm)                \
-    X(rotary)              \
-    X(merge)
+/* Numerics: an element's bits depend only on its own inputs; they are also the same on every
+ * device. */
+#define TNI_CPU_INVARIANT (TN_NUM_RUN_TO_RUN | TN_NUM_BATCH_INVARIANT)
+#define TNI_CPU_EXACT     (TNI_CPU_INVARIANT | TN_NUM_CROSS_DEVICE)
 
-#define TNI_CPU_DECLARE_(name)                                          \
-    tn_status tni_cpu_##name##_plain(const tn_run *run, tn_error *err); \
-    tn_status tni_cpu_##name##_avx2(const tn_run *run, tn_error *err);  \
-    tn_status tni_cpu_##name##_avx512(const tn_run *run, tn_error *err);
-TNI_CPU_OP_LIST(TNI_CPU_DECLARE_)
-#undef TNI_CPU_DECLARE_
+/* Features: any layout of the operands; also another dtype of out. */
+#define TNI_CPU_LAYOUTS (TN_EACH_USES_STRIDES | TN_EACH_USES_BROADCAST | TN_EACH_USES_IN_PLACE)
+#define TNI_CPU_MIXED   (TNI_CPU_LAYOUTS | TN_EACH_USES_OUT_DTYPE)
+
+extern const tn_dtype tni_cpu_reals[]; /* f32, f64, bf16, f16; ends with 0 */
+
+/* Writes a refusal for an operand's dtype, with a text. Returns TN_UNSUPPORTED. */
+tn_status tni_cpu_reject_dtype(tn_refusal *why, const char *what, tn_dtype needed, tn_dtype found,
+                               const char *text);
+
+/* Admits operands that are all f64, or all f32, f16 or bf16. `names` are those of the operands. */
+tn_status tni_cpu_admit_reals(const tn_query *query, const char *const *names, tn_refusal *why);
+
+/* Defines the row tni_cpu_<op>_row_<isa>, whose kernel is tni_cpu_<op>_<isa>, and declares the
+ * kernel. `rate` are the bytes per microsecond of a core; `...` are the operator's own fields. */
+#define TNI_CPU_ROW(op_name, isa, needs, rate, ...)                                            \
+    tn_status tni_cpu_##op_name##_##isa(const tn_run *run, tn_error *err);                     \
+    const tn_kernel_row tni_cpu_##op_name##_row_##isa = {.struct_size = sizeof(tn_kernel_row), \
+                                                         .platform = "cpu",                    \
+                                                         .version = 1,                         \
+                                                         .free_dims = TN_EACH_DIM_ALL,         \
+                                                         .cpu_needs = needs,                   \
+                                                         .flops_per_us = (rate),               \
+                                                         .bytes_per_us = (rate),               \
+                                                         .overhead_us = 0.1,                   \
+                                                         .run = tni_cpu_##op_name##_##isa,     \
+                                                         __VA_ARGS__};
 
 #endif

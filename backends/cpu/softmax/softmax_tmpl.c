@@ -3,7 +3,6 @@
  * row. */
 #include "../shared/loop.h"
 #include "../shared/pieces.h"
-#include "../shared/row_kernels.h"
 #include "../shared/vector_math.h"
 
 /* Exponentials of rows that fit are kept between the passes; those of longer rows are kept in y if
@@ -89,7 +88,7 @@ static void softmax_body(const loop *it, char *const *data, int64_t first, int64
     }
 }
 
-tn_status ISA_NAME(softmax)(const tn_run *run, tn_error *err)
+ISA_KERNEL(softmax)
 {
     static const int32_t operands[] = {TN_EACH_OUT, TN_EACH_IN};
     loop it = {.body = softmax_body};

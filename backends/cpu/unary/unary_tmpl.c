@@ -1,5 +1,4 @@
 #include "../shared/loop.h"
-#include "../shared/row_kernels.h"
 #include "../shared/vector_math.h"
 
 #include "../shared/family_f32_inc.h"
@@ -29,7 +28,7 @@ static void unary_body(const loop *it, char *const *data, int64_t first, int64_t
     }
 }
 
-tn_status ISA_NAME(unary)(const tn_run *run, tn_error *err)
+ISA_KERNEL(unary)
 {
     static const int32_t operands[] = {TN_EACH_OUT, TN_EACH_IN};
     loop it = {.body = unary_body};

@@ -1,0 +1,24 @@
+/* Kernels of layer and RMS normalization. */
+#include "../shared/row_kernels.h"
+
+static tn_status admit_norm(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+{
+    static const char *const names[] = {"in", "out", "weight", "bias"};
+    (void)row;
+    return tni_cpu_admit_reals(query, names, why);
+}
+
+/* Instruction set, its CPU requirements, bytes per microsecond of a core. */
+#define ROW(isa, needs, rate)                                                       \
+    TNI_CPU_ROW(norm, isa, needs, rate, .name = "cpu.norm." #isa, .op = TN_OP_NORM, \
+                .dtypes = tni_cpu_reals, .numerics = TNI_CPU_INVARIANT,             \
+                .honours = TNI_CPU_MIXED | TN_EACH_USES_WEIGHT | TN_EACH_USES_BIAS, \
+                .admit = admit_norm)
+
+ROW(plain, 0, 4.8e3)
+#if defined(TENON_ISA_AVX2)
+ROW(avx2, TENON_ISA_AVX2, 8e3)
+#endif
+#if defined(TENON_ISA_AVX512)
+ROW(avx512, TENON_ISA_AVX512, 9.6e3)
+#endif

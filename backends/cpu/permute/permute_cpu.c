@@ -1,0 +1,29 @@
+/* Kernels of permute: copies of elements, so out must have the dtype of in. */
+#include "../shared/row_kernels.h"
+
+static const tn_dtype copyable[] = {
+    TN_F32,  TN_F64,       TN_BF16,    TN_F16,         TN_I8,          TN_I16, TN_I32,
+    TN_I64,  TN_U8,        TN_U16,     TN_U32,         TN_U64,         TN_C64, TN_C128,
+    TN_BOOL, TN_F8_E4M3FN, TN_F8_E5M2, TN_F8_E4M3FNUZ, TN_F8_E5M2FNUZ, 0};
+
+static tn_status admit_permute(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+{
+    const tn_layout *operand = query->op->operand;
+    const tn_dtype in = operand[TN_EACH_IN].dtype, out = operand[TN_EACH_OUT].dtype;
+    (void)row;
+    return in == out ? TN_OK : tni_cpu_reject_dtype(why, "out", in, out, "out is of in's dtype");
+}
+
+/* Instruction set, its CPU requirements, bytes per microsecond of a core. */
+#define ROW(isa, needs, rate)                                                                \
+    TNI_CPU_ROW(permute, isa, needs, rate, .name = "cpu.permute." #isa, .op = TN_OP_PERMUTE, \
+                .dtypes = copyable, .numerics = TNI_CPU_EXACT, .honours = TNI_CPU_LAYOUTS,   \
+                .admit = admit_permute)
+
+ROW(plain, 0, 5.4e3)
+#if defined(TENON_ISA_AVX2)
+ROW(avx2, TENON_ISA_AVX2, 9e3)
+#endif
+#if defined(TENON_ISA_AVX512)
+ROW(avx512, TENON_ISA_AVX512, 10.8e3)
+#endif

@@ -1,0 +1,30 @@
+/* Kernels of reductions. */
+#include "../shared/row_kernels.h"
+
+/* Products can exceed the range of f64 where sums do not. */
+static tn_status admit_reduce(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+{
+    static const char *const names[] = {"in", "out"};
+    const int32_t kind = query->op->as.each.kind;
+    (void)row;
+    if (kind != TN_REDUCE_PROD)
+        return tni_cpu_admit_reals(query, names, why);
+    (void)tn_refuse(why, TN_REFUSE_FEATURE, "kind", TN_REDUCE_SUM, kind);
+    if (why)
+        tn_text_fit(why->text, sizeof why->text, "products are left to kernels with a wider range");
+    return TN_UNSUPPORTED;
+}
+
+/* Instruction set, its CPU requirements, bytes per microsecond of a core. */
+#define ROW(isa, needs, rate)                                                                     \
+    TNI_CPU_ROW(reduce, isa, needs, rate, .name = "cpu.reduce." #isa, .op = TN_OP_REDUCE,         \
+                .dtypes = tni_cpu_reals, .numerics = TN_NUM_RUN_TO_RUN, .honours = TNI_CPU_MIXED, \
+                .admit = admit_reduce)
+
+ROW(plain, 0, 6e3)
+#if defined(TENON_ISA_AVX2)
+ROW(avx2, TENON_ISA_AVX2, 10e3)
+#endif
+#if defined(TENON_ISA_AVX512)
+ROW(avx512, TENON_ISA_AVX512, 12e3)
+#endif

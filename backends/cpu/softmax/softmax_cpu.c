@@ -1,0 +1,23 @@
+/* Kernels of softmax and log-softmax. */
+#include "../shared/row_kernels.h"
+
+static tn_status admit_softmax(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+{
+    static const char *const names[] = {"in", "out"};
+    (void)row;
+    return tni_cpu_admit_reals(query, names, why);
+}
+
+/* Instruction set, its CPU requirements, bytes per microsecond of a core. */
+#define ROW(isa, needs, rate)                                                                \
+    TNI_CPU_ROW(softmax, isa, needs, rate, .name = "cpu.softmax." #isa, .op = TN_OP_SOFTMAX, \
+                .dtypes = tni_cpu_reals, .numerics = TNI_CPU_INVARIANT,                      \
+                .honours = TNI_CPU_MIXED | TN_EACH_USES_LOG, .admit = admit_softmax)
+
+ROW(plain, 0, 3.6e3)
+#if defined(TENON_ISA_AVX2)
+ROW(avx2, TENON_ISA_AVX2, 6e3)
+#endif
+#if defined(TENON_ISA_AVX512)
+ROW(avx512, TENON_ISA_AVX512, 7.2e3)
+#endif
