@@ -40,8 +40,8 @@ int64_t tni_cpu_module_version_number(int64_t major, int64_t minor, int64_t patc
 /* The same for a text that begins with them: "0.3.21", "1.1"; -1 for any other text. */
 int64_t tni_cpu_module_version_parse(const char *text);
 
-/* All kernels; ends with NULL. The build makes the list from the folders of the operators and of the
- * libraries (CMakeLists.txt). */
+/* All kernels; ends with NULL. The build makes the list from the folders of the operators and of
+ * the libraries (CMakeLists.txt). */
 struct tn_kernel_row;
 extern const struct tn_kernel_row *const tni_cpu_module_kernels[];
 

@@ -1,6 +1,6 @@
 /* The kernels of an instruction set for attention-backward of one dtype. The parts that depend on
- * neither are in attention_backward_pass.c. With `keep` = 1 / (1 - dropout), or 0 for dropped weights, and keys as
- * rows:
+ * neither are in attention_backward_pass.c. With `keep` = 1 / (1 - dropout), or 0 for dropped
+ * weights, and keys as rows:
  *
  *     weight = exp(score - lse)
  *     slope  = weight (keep v . dout - delta), times that of the softcap      delta = dout . out

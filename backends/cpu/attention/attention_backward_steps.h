@@ -1,5 +1,7 @@
-/* Of a family: steps of attention-backward. The lanes of a vector are rows, so the rows of a tile
- * are keys. */
+/* Steps of attention-backward. The lanes of a vector are rows, so the rows of a tile are keys.
+ * Include after a family (shared/family_f32_inc.h). */
+#ifndef TENON_BACKENDS_CPU_ATTENTION_BACKWARD_STEPS_H
+#define TENON_BACKENDS_CPU_ATTENTION_BACKWARD_STEPS_H
 
 /* Data shared by all pairs of a step, and the next vector of rows. */
 typedef struct F(back) {
@@ -187,3 +189,5 @@ const tni_at_back_set BACK_SET = {
     .rows_step = F(back_rows),
     .write = F(back_write),
 };
+
+#endif

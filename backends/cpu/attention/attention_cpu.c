@@ -5,8 +5,8 @@
  *                                                        multiplied directly
  *     attention.math.ISA                                 all dtypes; forms the scores
  *     attention.math16.ISA                               the same, but keeps scores and weights in
- *                                                        the operands' 16 bits, which a setting must
- *                                                        permit */
+ *                                                        the operands' 16 bits, which a setting
+ *                                                        must permit */
 #include "attention_backward_pass.h"
 #include "attention_forward_pass.h"
 #include "attention_rows.h"

@@ -1,6 +1,8 @@
-/* Of a family: few rows, with keys and values read in place. Elements of their rows are contiguous
- * and have dtype `form`, a constant wherever it is an argument: the family's own, or 16-bit floats
- * that are widened to f32. */
+/* Few rows, with keys and values read in place. Elements of their rows are contiguous and have
+ * dtype `form`, a constant wherever it is an argument: the family's own, or 16-bit floats that are
+ * widened to f32. Include after a family (shared/family_f32_inc.h). */
+#ifndef TENON_BACKENDS_CPU_ATTENTION_FEW_H
+#define TENON_BACKENDS_CPU_ATTENTION_FEW_H
 
 /* Memory bandwidth is higher with several streams than with one: values of a step are read as RUNS
  * runs of keys, one key of each run in turn; remaining keys come last. For K, there are as many
@@ -236,3 +238,5 @@ static void F(merge)(const tni_at_state *to, const tni_at_state *other, int64_t 
             F(store)(values + c, F(load)(values + c) * a + F(load)(more + c) * b);
     }
 }
+
+#endif

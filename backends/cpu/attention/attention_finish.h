@@ -1,4 +1,7 @@
-/* Of a family: the epilogue, from the state of rows to out and lse. */
+/* The epilogue, from the state of rows to out and lse. Include after a family
+ * (shared/family_f32_inc.h). */
+#ifndef TENON_BACKENDS_CPU_ATTENTION_FINISH_H
+#define TENON_BACKENDS_CPU_ATTENTION_FINISH_H
 
 /* Totals of a row, with its sink as one more weight; scores in natural units. */
 typedef struct F(account) {
@@ -86,3 +89,5 @@ static void F(finish)(const tni_at_step *s)
             F(write_lse)(s, s->row + r, all.greatest + log(all.sum));
     }
 }
+
+#endif

@@ -1,5 +1,6 @@
 /* The kernels of an instruction set for attention of one dtype. The parts that depend on neither
- * are in attention_forward_pass.c: it distributes panels of rows and of keys, and decides which scores count.
+ * are in attention_forward_pass.c: it distributes panels of rows and of keys, and decides which
+ * scores count.
  *
  * A step updates the state of some rows with some keys:
  *

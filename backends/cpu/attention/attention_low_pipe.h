@@ -4,6 +4,8 @@
  *
  * The includer must define multiply_scores and multiply_values, each of which does one more square
  * of `work`. */
+#ifndef TENON_BACKENDS_CPU_ATTENTION_LOW_PIPE_H
+#define TENON_BACKENDS_CPU_ATTENTION_LOW_PIPE_H
 
 enum { LINES = 4 }; /* of weights, between two pieces */
 
@@ -208,3 +210,5 @@ static void step(const tni_at_step *s)
     finish_work(&p.work);
     _mm_setcsr(mode);
 }
+
+#endif

@@ -1,6 +1,9 @@
 /* The set that computes bf16 directly. The includer must define multiply_scores and multiply_values
- * (attention_low_pipe.h); BEGIN and END, called by a thread before and after its steps, or NULL; SET, its
- * name. */
+ * (attention_low_pipe.h); BEGIN and END, called by a thread before and after its steps, or NULL;
+ * SET, its name. */
+#ifndef TENON_BACKENDS_CPU_ATTENTION_LOW_SET_H
+#define TENON_BACKENDS_CPU_ATTENTION_LOW_SET_H
+
 #include "attention_low.h"
 #include "attention_low_finish.h"
 #include "attention_low_pipe.h"
@@ -26,3 +29,5 @@ const tni_at_set SET = {
     .begin = BEGIN,
     .end = END,
 };
+
+#endif

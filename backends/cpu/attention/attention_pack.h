@@ -1,4 +1,7 @@
-/* Of a family: packs rows of Q, K and V into the forms that tiles read. */
+/* Packs rows of Q, K and V into the forms that tiles read. Include after a family
+ * (shared/family_f32_inc.h). */
+#ifndef TENON_BACKENDS_CPU_ATTENTION_PACK_H
+#define TENON_BACKENDS_CPU_ATTENTION_PACK_H
 
 /* Loads the first n elements, fewer than a vector, from any alignment; the rest are zeros. */
 INLINE VECTOR F(part_load)(const char *from, int64_t n)
@@ -112,3 +115,5 @@ static void F(take)(const char *const *from, int64_t step, int64_t size, int64_t
             F(store)(at + d, F(row_part)(from[r], step, d, size - d));
     }
 }
+
+#endif

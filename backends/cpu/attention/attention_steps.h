@@ -1,4 +1,6 @@
-/* Of a family: steps of rows with packed keys. */
+/* Steps of rows with packed keys. Include after a family (shared/family_f32_inc.h). */
+#ifndef TENON_BACKENDS_CPU_ATTENTION_STEPS_H
+#define TENON_BACKENDS_CPU_ATTENTION_STEPS_H
 
 enum { F(SCORE_ROW) = TNI_AT_BLOCK_MOST + WIDTH }; /* rows do not share cache sets */
 
@@ -256,3 +258,5 @@ static void F(step)(const tni_at_step *s)
     else
         F(add_values)(s, scores, shrink);
 }
+
+#endif

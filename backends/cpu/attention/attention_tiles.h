@@ -1,5 +1,8 @@
-/* Of a family: micro-kernels for products of panels. Rows of A are read in place, B is a panel of
- * COLUMNS columns, and a tile is up to TILE_ROWS rows of A by one or two vectors of B. */
+/* Micro-kernels for products of panels. Rows of A are read in place, B is a panel of COLUMNS
+ * columns, and a tile is up to TILE_ROWS rows of A by one or two vectors of B. Include after a
+ * family (shared/family_f32_inc.h). */
+#ifndef TENON_BACKENDS_CPU_ATTENTION_TILES_H
+#define TENON_BACKENDS_CPU_ATTENTION_TILES_H
 
 /* The accumulators; `rows` by `vectors` of them are used. Both are constants wherever they are
  * arguments. */
@@ -159,3 +162,5 @@ static F(tile_fn) *const
 #undef VALUES_2
 #undef TURNED_1
 #undef TURNED_2
+
+#endif

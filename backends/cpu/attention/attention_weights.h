@@ -1,7 +1,7 @@
-/* Of a family: weights of scores.
+/* Weights of scores, in f32 or f64.
  *
- * Scores times `factor` are in base-2 units, in which a weight is 2 to the power of the difference
- * to the greatest score. */
+ * Scores times `factor` are in base-2 units, in which a weight is 2 to the power of the
+ * difference to the greatest score. */
 #ifndef TENON_BACKENDS_CPU_ATTENTION_WEIGHTS_H
 #define TENON_BACKENDS_CPU_ATTENTION_WEIGHTS_H
 

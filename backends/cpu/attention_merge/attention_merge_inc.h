@@ -1,4 +1,5 @@
-/* Of a family: see family_f32_inc.h. */
+/* The part of attention_merge_tmpl.c that is compiled for f32 and for f64. Parameters: those of a
+ * family (shared/family_f32_inc.h). */
 
 /* out = the sum of the parts that are read, each times its factor; `s` has out, in, other. */
 static void F(merge_row)(const strand *s, const merge_share *share, int64_t size)

@@ -1,4 +1,5 @@
-/* Of a family: see family_f32_inc.h. */
+/* The part of binary_tmpl.c that is compiled for f32 and for f64. Parameters: those of a family
+ * (shared/family_f32_inc.h). */
 
 /* max and min return NaN if either operand is NaN; the sum propagates it. */
 INLINE VECTOR F(max_or_nan)(VECTOR a, VECTOR b)

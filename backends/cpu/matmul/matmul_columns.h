@@ -1,6 +1,8 @@
-/* Of a family: the last few columns of a matrix, which would fill only a small part of a vector.
- * Here the lanes of a vector are rows instead, and A is transposed as it is read. Products are
- * summed in the same order as in all tiles. */
+/* The last few columns of a matrix, which would fill only a small part of a vector. Here the lanes
+ * of a vector are rows instead, and A is transposed as it is read. Products are summed in the same
+ * order as in all tiles. Include after a family (shared/family_f32_inc.h). */
+#ifndef TENON_BACKENDS_CPU_MATMUL_COLUMNS_H
+#define TENON_BACKENDS_CPU_MATMUL_COLUMNS_H
 
 #if LANES == 16
 
@@ -116,5 +118,7 @@ static void F(columns)(const tni_mm_tile *tile, int64_t rows)
 #define COLUMNS      NULL
 #define COLUMNS_MOST 0
 #define COLUMNS_ROWS 0
+
+#endif
 
 #endif

@@ -1,5 +1,5 @@
-/* The kernels of matmul: f32 and f64; i8, summed exactly in i32, which wraps; bf16 and f16, summed in
- * f32.
+/* The kernels of matmul: f32 and f64; i8, summed exactly in i32, which wraps; bf16 and f16, summed
+ * in f32.
  *
  * The bf16 instructions of avx512_bf16 and amx flush subnormals to 0: operands and sums below
  * 2^-126 in magnitude. Everything else is rounded as in f32. */

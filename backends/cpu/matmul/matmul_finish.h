@@ -1,4 +1,7 @@
-/* Of a family, after shared/block.h and shared/vector_math.h: the epilogue, from sums to out. */
+/* The epilogue of f32 or f64 products, from sums to out. Include after shared/block.h,
+ * shared/vector_math.h and a family (shared/family_f32_inc.h). */
+#ifndef TENON_BACKENDS_CPU_MATMUL_FINISH_H
+#define TENON_BACKENDS_CPU_MATMUL_FINISH_H
 
 #include "../shared/activate_inc.h"
 #include "../shared/sizes.h"
@@ -46,3 +49,5 @@ static void F(finish_tile)(const tni_mm_finish *f, const REAL *sums, int64_t sum
         F(finish_row)
     (f, sums + i * sums_row, columns, out + i * out_row, bias ? bias + i * bias_row : NULL);
 }
+
+#endif

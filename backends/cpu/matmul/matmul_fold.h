@@ -1,5 +1,7 @@
-/* Of a family, within matmul_real_tile.h: tiles whose columns fill half or a quarter of a vector, so that a
+/* Part of matmul_real_tile.h: tiles whose columns fill half or a quarter of a vector, so that a
  * vector holds two or four rows. Products are summed in the same order as in all tiles. */
+#ifndef TENON_BACKENDS_CPU_MATMUL_FOLD_H
+#define TENON_BACKENDS_CPU_MATMUL_FOLD_H
 
 #if LANES == 16
 
@@ -109,5 +111,7 @@ INLINE void F(tiles_folded)(const tni_mm_tile *tile, const int rows, const int f
     (void)rows;
     (void)fold;
 }
+
+#endif
 
 #endif

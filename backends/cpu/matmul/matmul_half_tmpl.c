@@ -103,10 +103,10 @@ INLINE vf multiply_f16(vf sum, vu y, const char *x)
 }
 
 #define T(name) name##_bf16
-#include "matmul_lowp_thin.h"
+#include "matmul_lowp_thin_inc.h"
 #undef T
 #define T(name) name##_f16
-#include "matmul_lowp_thin.h"
+#include "matmul_lowp_thin_inc.h"
 
 static void lay(tn_dtype dtype, const tni_mm_pack *job)
 {

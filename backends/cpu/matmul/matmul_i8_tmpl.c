@@ -78,7 +78,7 @@ INLINE vu multiply_i8(vu sum, vu y, const char *x)
     return dot(sum, y, unit - (vu){0});
 }
 
-#include "matmul_lowp_thin.h"
+#include "matmul_lowp_thin_inc.h"
 
 static void lay(const tni_mm_pack *job)
 {

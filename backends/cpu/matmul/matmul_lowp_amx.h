@@ -9,6 +9,9 @@
  *     finish_sums    the epilogue, as finish_i32 of matmul_lowp_i32.h
  *
  * The registers are per thread: each block configures and releases them. */
+#ifndef TENON_BACKENDS_CPU_MATMUL_LOWP_AMX_H
+#define TENON_BACKENDS_CPU_MATMUL_LOWP_AMX_H
+
 #include "../shared/amx.h"
 #include "matmul_lowp_units.h"
 
@@ -285,3 +288,5 @@ static void pack_b(const tni_mm_pack *job)
         .acc_size = 4, .cost = 1e-3, .pack_a = pack_a, .pack_b = pack_b, .block = block,        \
         .in_place = true,                                                                       \
     }
+
+#endif

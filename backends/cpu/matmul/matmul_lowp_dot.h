@@ -10,8 +10,10 @@
  *     BEGINS        whether a panel of B has, after its units, the initial sums of its columns
  *     finish_sums   the epilogue, as finish_i32 of matmul_lowp_i32.h
  *
- * and must have included matmul_lowp_units.h. A sum takes units one after the other in any tile: its bits
- * do not depend on its position. */
+ * and must have included matmul_lowp_units.h. A sum takes units one after the other in any tile:
+ * its bits do not depend on its position. */
+#ifndef TENON_BACKENDS_CPU_MATMUL_LOWP_DOT_H
+#define TENON_BACKENDS_CPU_MATMUL_LOWP_DOT_H
 
 #define TILE_EACH_4(X)  X(1) X(2) X(3) X(4)
 #define TILE_EACH_6(X)  TILE_EACH_4(X) X(5) X(6)
@@ -177,3 +179,5 @@ static void pack_b(const tni_mm_pack *job)
         .acc = (sums_dtype), .acc_size = 4, .cost = (nanoseconds), .pack_a = pack_a, \
         .pack_b = pack_b, .block = block,                                            \
     }
+
+#endif

@@ -1,6 +1,6 @@
-/* Epilogue of f32 sums for tiles that are summed faster than matmul_finish.h finishes them: vector by
- * vector, without a buffer in between, if the rows of out are contiguous. Results are the same as
- * with matmul_finish.h. */
+/* Epilogue of f32 sums for tiles that are summed faster than matmul_finish.h finishes them: vector
+ * by vector, without a buffer in between, if the rows of out are contiguous. Results are the same
+ * as with matmul_finish.h. */
 #ifndef TENON_BACKENDS_CPU_MATMUL_LOWP_F32_H
 #define TENON_BACKENDS_CPU_MATMUL_LOWP_F32_H
 

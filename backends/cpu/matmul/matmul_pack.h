@@ -1,6 +1,8 @@
-/* Of a family: packs lines into panels of `width` lines, a constant. Contiguous lines are copied,
- * lines that are contiguous along k are transposed in registers, all others are packed element by
- * element. */
+/* Packs lines into panels of `width` lines, a constant. Contiguous lines are copied, lines that are
+ * contiguous along k are transposed in registers, all others are packed element by element. Include
+ * after a family (shared/family_f32_inc.h). */
+#ifndef TENON_BACKENDS_CPU_MATMUL_PACK_H
+#define TENON_BACKENDS_CPU_MATMUL_PACK_H
 
 enum { F(PACK_ROWS) = 8 }; /* rows along k that are read at once */
 
@@ -122,3 +124,5 @@ SPECIAL void F(pack)(const tni_mm_pack *job, const int width)
     else
         F(pack_strided)(job, width);
 }
+
+#endif

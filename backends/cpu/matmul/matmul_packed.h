@@ -19,9 +19,10 @@
 #include "../shared/sizes.h"
 #include "matmul_product.h"
 
-/* Packs a part of one operand into panels. Element (i, p) is at from + i * across + p * along, in bytes;
- * i counts rows of A or columns of B, p counts along k. Panel i / w has the lines i with the same i / w
- * (w is the set's `rows` or `columns`); it begins at to + i / w * panel, a multiple of 64 bytes. */
+/* Packs a part of one operand into panels. Element (i, p) is at from + i * across + p * along, in
+ * bytes; i counts rows of A or columns of B, p counts along k. Panel i / w has the lines i with the
+ * same i / w (w is the set's `rows` or `columns`); it begins at to + i / w * panel, a multiple of
+ * 64 bytes. */
 typedef struct tni_mm_pack {
     const char *from;
     int64_t across, along; /* bytes; any sign, any value */
@@ -51,8 +52,8 @@ static inline tni_mm_pack tni_mm_pack_b(const tni_mm_side *b, const char *data, 
 
 /* The epilogue that is applied to a sum before it is written:
  *     out = activation(alpha * sum + beta * out + bias), rounded once to out's dtype.
- * With beta 0, out is not read. Strides are in elements. matmul_finish.h implements it for tiles of f32
- * and f64. */
+ * With beta 0, out is not read. Strides are in elements. matmul_finish.h implements it for tiles
+ * of f32 and f64. */
 typedef struct tni_mm_finish {
     tn_dtype out_dtype;
     tn_dtype bias_dtype; /* 0: none */

@@ -1,8 +1,11 @@
-/* Of a family (shared/family_f32_inc.h): the micro-kernel, which sums one tile in registers.
+/* The micro-kernel of f32 or f64, which sums one tile in registers. Include after a family
+ * (shared/family_f32_inc.h).
  *
  * The accumulators, rows by vectors, fill the registers beside a row of B and one element of A.
  * Each accumulator starts at 0 and adds its products one after the other, with one rounding for
  * each if there is fma: so it has the same bits in any tile. */
+#ifndef TENON_BACKENDS_CPU_MATMUL_REAL_TILE_H
+#define TENON_BACKENDS_CPU_MATMUL_REAL_TILE_H
 
 /* The accumulators; `rows` by `vectors` of them are used. Both are constants wherever they are
  * arguments. */
@@ -154,3 +157,5 @@ SPECIAL void F(tile_in_place)(const tni_mm_tile *t, const int rows, const int ve
 }
 #undef EACH_SUM
 #undef ADD_PRODUCTS
+
+#endif

@@ -1,5 +1,9 @@
-/* Of a family: a function for every height and width of a tile, and blocks made of tiles.
- * PACKED_EACH(X, v) is X(1, v), X(2, v) ... for all heights of v vectors. */
+/* A function for every height and width of a tile, and blocks made of tiles. PACKED_EACH(X, v) is
+ * X(1, v), X(2, v) ... for all heights of v vectors. Include after a family
+ * (shared/family_f32_inc.h). */
+#ifndef TENON_BACKENDS_CPU_MATMUL_REAL_TILES_H
+#define TENON_BACKENDS_CPU_MATMUL_REAL_TILES_H
+
 #include "matmul_real_tile.h"
 
 #define PACKED(rows, vectors)                                         \
@@ -71,3 +75,5 @@ static void F(block)(const tni_mm_block *job)
         for (int64_t column = 0; column < job->columns; column += TILE_COLUMNS)
             F(block_tile)(job, row, column);
 }
+
+#endif

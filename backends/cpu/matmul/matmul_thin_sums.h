@@ -1,4 +1,7 @@
-/* Of a family: sums of few rows of A with a large B, by chunks of k. */
+/* Sums of few rows of A with a large B, by chunks of k. Include after a family
+ * (shared/family_f32_inc.h). */
+#ifndef TENON_BACKENDS_CPU_MATMUL_THIN_SUMS_H
+#define TENON_BACKENDS_CPU_MATMUL_THIN_SUMS_H
 
 enum { F(THIN_STEP) = 8 }; /* rows of B, or chunks, that are summed at once */
 
@@ -194,3 +197,5 @@ static void F(thin_total)(const void *chunks, int64_t chunk, int64_t count, int6
         F(store_some)(out + j, some, sum);
     }
 }
+
+#endif

@@ -1,4 +1,5 @@
-/* Of a family: see family_f32_inc.h. */
+/* The part of norm_tmpl.c that is compiled for f32 and for f64. Parameters: those of a family
+ * (shared/family_f32_inc.h). */
 
 INLINE vd F(sum_piece)(tn_dtype dtype, const char *from, int64_t n)
 {

@@ -1,4 +1,5 @@
-/* Of a family: see family_f32_inc.h. */
+/* The part of reduce_tmpl.c that is compiled for f32 and for f64. Parameters: those of a family
+ * (shared/family_f32_inc.h). */
 
 INLINE double F(lanes)(int32_t kind, VECTOR v)
 {

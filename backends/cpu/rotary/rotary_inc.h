@@ -1,4 +1,5 @@
-/* Of a family: see family_f32_inc.h. */
+/* The part of rotary_tmpl.c that is compiled for f32 and for f64. Parameters: those of a family
+ * (shared/family_f32_inc.h). */
 
 /* The x, or the y, elements of the pairs of a row. */
 INLINE strand F(part_of)(const strand *row, const tn_each_op *op, bool second)

@@ -1,4 +1,5 @@
-/* Of a family, after vector_math.h: applies the activation of a product to its sums. */
+/* Applies the activation of a product to its sums, in f32 or f64. Parameters: those of a family
+ * (family_f32_inc.h); include after vector_math.h. */
 
 INLINE VECTOR F(activated)(int32_t activation, VECTOR v)
 {

@@ -1,3 +1,4 @@
+/* Ends a family; see family_f32_inc.h. */
 #undef REAL
 #undef VECTOR
 #undef PAIR

@@ -1,8 +1,9 @@
-/* The following code computes in f32: REAL is the number type, VECTOR a vector of WIDTH of them,
- * PAIR two vectors, ROOM the number of elements in 4 KiB, used for local buffers in loops over
- * single elements, and F(name) the family's function of that name. FOR_DTYPE calls an inline
+/* Begins a family: the following code is compiled for f32, or for f64 with family_f64_inc.h, until
+ * family_end_inc.h. Defines its parameters: REAL is the number type, VECTOR a vector of WIDTH of
+ * them, PAIR two vectors, ROOM the number of elements in 4 KiB, used for local buffers in loops
+ * over single elements, and F(name) the family's function of that name. FOR_DTYPE calls an inline
  * function with the dtype of elements in memory (FOR_FORM with their form, see pairs.h) as a first
- * argument that is a compile-time constant. Ended by family_end_inc.h. */
+ * argument that is a compile-time constant. */
 #define REAL    float
 #define VECTOR  vf
 #define PAIR    pair_f32

@@ -1,4 +1,4 @@
-/* As family_f32_inc.h, in f64. */
+/* Begins a family of f64; see family_f32_inc.h. */
 #define REAL                        double
 #define VECTOR                      vd
 #define PAIR                        pair_f64

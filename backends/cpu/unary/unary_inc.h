@@ -1,4 +1,5 @@
-/* Of a family: see family_f32_inc.h. */
+/* The part of unary_tmpl.c that is compiled for f32 and for f64. Parameters: those of a family
+ * (shared/family_f32_inc.h). */
 
 #define EACH(expression)                     \
     for (int64_t i = 0; i < n; i += WIDTH) { \

@@ -1,4 +1,5 @@
-/* Of a family: see shared/family_f32_inc.h. */
+/* The part of cblas_finish.c that is compiled for f32 and for f64. Parameters: those of a family
+ * (shared/family_f32_inc.h). */
 
 #include "../../shared/activate_inc.h"
 

@@ -1,7 +1,7 @@
 /* Internal declarations for oneDNN 2 and 3. Their C interfaces differ in how a product is
- * described; the differences are in onednn_shim_2.c and onednn_shim_3.c, behind one table. Declarations are this
- * module's own, with the names of dnnl.h and dnnl_types.h. Unless stated otherwise, functions
- * return a dnnl_status_t, 0 for success. */
+ * described; the differences are in onednn_shim_2.c and onednn_shim_3.c, behind one table.
+ * Declarations are this module's own, with the names of dnnl.h and dnnl_types.h. Unless stated
+ * otherwise, functions return a dnnl_status_t, 0 for success. */
 #ifndef TENON_BACKENDS_CPU_ONEDNN_H
 #define TENON_BACKENDS_CPU_ONEDNN_H
 

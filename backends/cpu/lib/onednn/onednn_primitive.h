@@ -27,8 +27,8 @@ typedef struct tni_dnnl_primitive {
 
 /* *out must be zeroed before, and must not be moved afterwards. Fails with TN_UNSUPPORTED also if
  * oneDNN has only its reference code, which is slower than any other kernel. On failure, everything
- * is released. The caller must be between tni_vendor_threads_enter and _leave, so that the primitive
- * is made for one thread. */
+ * is released. The caller must be between tni_vendor_threads_enter and _leave, so that the
+ * primitive is made for one thread. */
 tn_status tni_dnnl_primitive_make(const tni_dnnl *dnnl, const tni_dnnl_product *product,
                                   tni_dnnl_primitive *out, tn_error *err);
 void tni_dnnl_primitive_release(const tni_dnnl *dnnl, tni_dnnl_primitive *primitive);

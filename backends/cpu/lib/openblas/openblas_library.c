@@ -64,7 +64,8 @@ static void set_pool(const void *library, int threads)
     ((const tni_openblas *)library)->set_num_threads(threads);
 }
 
-/* Sets the number of threads without starting any. openblas_set_num_threads would start them first. */
+/* Sets the number of threads without starting any. openblas_set_num_threads would start them first.
+ * */
 static void set_number(const void *library, int threads)
 {
     __atomic_store_n(((const tni_openblas *)library)->number, threads, __ATOMIC_RELAXED);
@@ -120,8 +121,9 @@ static tn_status afford(bool in_use, tn_error *err)
     return TN_OK;
 }
 
-/* OpenBLAS starts its threads when it is opened. Tenon does not need them, and they would keep a process alive whose own
- * threads have ended. A program that uses OpenBLAS later gets its usual number of threads. */
+/* OpenBLAS starts its threads when it is opened. Tenon does not need them, and they would keep a
+ * process alive whose own threads have ended. A program that uses OpenBLAS later gets its usual
+ * number of threads. */
 static void stop_threads(const tni_openblas *self)
 {
     if (self->parallel == TNI_OPENBLAS_POOL && self->number && self->stop)
