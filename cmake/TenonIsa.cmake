@@ -150,7 +150,8 @@ function(tenon_isa_template target template)
         list(APPEND definitions "${upper}")
       endif()
       set(file "${PROJECT_BINARY_DIR}/${folder}/${isa}/${file}.c")
-      file(CONFIGURE OUTPUT "${file}" CONTENT "#include \"${template}\"\n")
+      file(CONFIGURE OUTPUT "${file}" CONTENT
+           "#include \"${template}\" /* NOLINT(bugprone-suspicious-include) */\n")
       set_property(SOURCE "${file}" TARGET_DIRECTORY ${target}
                    PROPERTY COMPILE_DEFINITIONS "${definitions}")
       if(isa STREQUAL "plain")

@@ -1,5 +1,5 @@
-/* Kernels of cast. They go through f32, so they have only the casts that this does not round twice.
- * */
+/* Kernels of cast. They go through f32, and so support only casts that this does not round
+ * twice. */
 #include "../shared/row_kernels.h"
 
 #include <stdbool.h>

@@ -68,6 +68,7 @@ INLINE vu dot(vu sum, vu x, vu y)
 
 #define T(name)   name##_i8
 #define X_UNIT    4
+#define X_SIZE    (UNIT == BYTES ? 1 : 2)
 #define CHUNK     (INT64_C(1) << 40)
 #define TURN_OVER FLIP
 
@@ -115,8 +116,8 @@ static void finish(const tni_mm_finish *f, char *sums, int64_t sums_row, int64_t
 
 const tni_mm_set SET(ISA) = DOT_SET(TN_I32, DEPTH, COST(ISA));
 const tni_mm_thin_set THIN_SET(ISA) = {
-    .square = LANES * (UNIT == BYTES ? 4 : 2),
-    .x_size = UNIT == BYTES ? 1 : 2,
+    .square = LANES * X_UNIT / X_SIZE,
+    .x_size = X_SIZE,
     .lay = lay,
     .sum = few_i8,
     .finish = finish,

@@ -64,8 +64,8 @@ static void set_pool(const void *library, int threads)
     ((const tni_openblas *)library)->set_num_threads(threads);
 }
 
-/* Sets the number of threads without starting any. openblas_set_num_threads would start them first.
- * */
+/* Sets the number of threads without starting any. openblas_set_num_threads would start them
+ * first. */
 static void set_number(const void *library, int threads)
 {
     __atomic_store_n(((const tni_openblas *)library)->number, threads, __ATOMIC_RELAXED);
