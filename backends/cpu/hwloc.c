@@ -88,7 +88,7 @@ static int64_t bounded(hwloc_uint64_t bytes)
     return bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes;
 }
 
-static int32_t tell(struct walk *walk, tn_topology_object *object, int32_t parent)
+static int32_t report_object(struct walk *walk, tn_topology_object *object, int32_t parent)
 {
     object->struct_size = sizeof *object;
     object->parent = parent;
@@ -159,7 +159,7 @@ static int32_t tell_node(struct walk *walk, hwloc_obj_t memory, int32_t parent)
                                .number = number_of(memory),
                                .bytes = bounded(memory->attr->numanode.local_memory),
                                .speed_class = -1};
-    return tell(walk, &node, parent);
+    return report_object(walk, &node, parent);
 }
 
 /* The first node of an object becomes the parent of the object's children, so that a thread's node
@@ -167,7 +167,7 @@ static int32_t tell_node(struct walk *walk, hwloc_obj_t memory, int32_t parent)
 static void visit(struct walk *walk, hwloc_obj_t from, int32_t parent)
 {
     tn_topology_object object;
-    int32_t own = describe(walk, from, &object) ? tell(walk, &object, parent) : parent;
+    int32_t own = describe(walk, from, &object) ? report_object(walk, &object, parent) : parent;
     hwloc_obj_t memory = from->memory_first_child;
     int32_t inside = memory ? tell_node(walk, memory, own) : own;
     for (hwloc_obj_t child = from->first_child; child; child = child->next_sibling)

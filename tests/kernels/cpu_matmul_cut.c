@@ -53,7 +53,7 @@ static double share_of_time(const tni_mm_set *set, int64_t side, int32_t threads
                               .out = {.dtype = set->a_size == 2 ? TN_BF16 : set->acc, .column = 1}};
     tni_mm_slab slab;
     double busy = 0;
-    tni_mm_slab_make(set, &p, threads, &slab);
+    tni_gemm_panel_layout(set, &p, threads, &slab);
     for (int64_t column = 0; column < side; column += slab.columns) {
         for (int64_t row = 0; row < side; row += slab.rows) {
             const int64_t rows = least(slab.rows, side - row);

@@ -23,19 +23,19 @@ enum { TNI_AT_SLOPE_ROW = TNI_AT_BACK_ROWS + 16 };
  * -infinity excludes a pair from all gradients; rows that saw nothing have it for all keys. */
 typedef struct tni_at_back {
     const tni_at_problem *problem;
-    int64_t rows;                       /* of the unit, at most TNI_AT_BACK_ROWS */
-    int64_t keys;                       /* at most set->rows */
-    const char *k, *v;                  /* rows, as written by `take` */
-    const char *q_turned, *dout_turned; /* transposed panels of columns */
-    const char *q_lines, *dout_lines;   /* the first panel of columns */
-    int64_t rows_panel;                 /* bytes from one panel to the next */
-    const void *less, *delta;           /* of each row, in whole panels: -lse, and delta */
-    const void *bias, *keep;            /* per key, TNI_AT_SLOPE_ROW apart; or NULL */
-    bool nonfinite;                     /* some of q or dout is not finite */
-    void *slopes;                       /* output, per key, TNI_AT_SLOPE_ROW apart */
-    void *dk, *dv;                      /* rows of keys: added to */
-    int64_t dk_row, dv_row;             /* elements from row to row */
-    char *room;                         /* set->room bytes */
+    int64_t rows;                               /* of the unit, at most TNI_AT_BACK_ROWS */
+    int64_t keys;                               /* at most set->rows */
+    const char *k, *v;                          /* rows, as written by `pack_rows` */
+    const char *q_transposed, *dout_transposed; /* transposed panels of columns */
+    const char *q_lines, *dout_lines;           /* the first panel of columns */
+    int64_t rows_panel;                         /* bytes from one panel to the next */
+    const void *less, *delta;                   /* of each row, in whole panels: -lse, and delta */
+    const void *bias, *keep;                    /* per key, TNI_AT_SLOPE_ROW apart; or NULL */
+    bool nonfinite;                             /* some of q or dout is not finite */
+    void *slopes;                               /* output, per key, TNI_AT_SLOPE_ROW apart */
+    void *dk, *dv;                              /* rows of keys: added to */
+    int64_t dk_row, dv_row;                     /* elements from row to row */
+    char *room;                                 /* set->room bytes */
 } tni_at_back;
 
 /* Computes dq of some rows, from slopes and keys. */
@@ -60,10 +60,10 @@ typedef struct tni_at_back_set {
     int32_t real;    /* bytes of the real type */
     int64_t room;
     int64_t room_more;            /* per element of packed rows, plus 32 */
-    int64_t (*row)(int64_t size); /* bytes of a row as written by `take` */
-    void (*take)(const char *const *from, int64_t step, int64_t size, int64_t rows, char *to);
+    int64_t (*row)(int64_t size); /* bytes of a row as written by `pack_rows` */
+    void (*pack_rows)(const char *const *from, int64_t step, int64_t size, int64_t rows, char *to);
     /* Write the two forms of tni_at_pack; `lines` returns whether all elements are finite. */
-    void (*turn)(const tni_at_pack *job);
+    void (*transpose)(const tni_at_pack *job);
     bool (*lines)(const tni_at_pack *job);
     /* Computes `less` (-lse) and `delta` of a row, from its out, dout and lse. */
     void (*begin_row)(const tni_at_back_begin *job, void *out_less, void *out_delta);

@@ -18,13 +18,13 @@ enum { TOGETHER_MOST = 4, ROUNDS = 8 };
  * units. */
 typedef struct scheme {
     int64_t row_blocks, key_blocks;
-    int64_t together, bundles;         /* row blocks of a bundle, and bundles */
-    int64_t size_row, value_row;       /* bytes of a row as written by `take` */
-    int64_t sums_row, value_sums_row;  /* elements of a row of sums */
-    int64_t size_turned, value_turned; /* bytes of a transposed panel */
-    int64_t rows_panel, keys_panel;    /* bytes of a panel of lines */
+    int64_t together, bundles;                 /* row blocks of a bundle, and bundles */
+    int64_t size_row, value_row;               /* bytes of a row as written by `pack_rows` */
+    int64_t sums_row, value_sums_row;          /* elements of a row of sums */
+    int64_t size_transposed, value_transposed; /* bytes of a transposed panel */
+    int64_t rows_panel, keys_panel;            /* bytes of a panel of lines */
     int64_t k, v, k_lines;
-    int64_t q_turned, q_lines, dout_turned, dout_lines;
+    int64_t q_transposed, q_lines, dout_transposed, dout_lines;
     int64_t less, delta;
     int64_t blind_rows; /* of each block of rows: whether one of them saw nothing */
     int64_t nonfinite_rows, nonfinite_keys; /* of each block: not finite in Q or dout; in K */
@@ -45,7 +45,7 @@ typedef struct crew {
 } crew;
 
 /* Reserves `bytes` bytes, rounded up to whole cache lines; returns their offset. */
-static int64_t take(int64_t *end, int64_t bytes)
+static int64_t reserve_bytes(int64_t *end, int64_t bytes)
 {
     const int64_t begin = *end;
     *end += parts(bytes, 64) * 64;
@@ -62,25 +62,25 @@ static void plan_unit(const tni_at_back_set *set, const tni_at_problem *p, schem
     out->value_row = set->row(at->value_size);
     out->sums_row = wide * columns;
     out->value_sums_row = value_wide * columns;
-    out->size_turned = at->size * columns * real;
-    out->value_turned = at->value_size * columns * real;
+    out->size_transposed = at->size * columns * real;
+    out->value_transposed = at->value_size * columns * real;
     out->rows_panel = rows * columns * real + 64;
     out->keys_panel = keys * columns * real + 64;
-    out->k = take(&out->unit, keys * out->size_row);
-    out->v = take(&out->unit, keys * out->value_row);
-    out->k_lines = take(&out->unit, wide * out->keys_panel);
-    out->q_turned = take(&out->unit, rows / columns * out->size_turned);
-    out->q_lines = take(&out->unit, wide * out->rows_panel);
-    out->dout_turned = take(&out->unit, rows / columns * out->value_turned);
-    out->dout_lines = take(&out->unit, value_wide * out->rows_panel);
-    out->less = take(&out->unit, rows * real);
-    out->delta = take(&out->unit, rows * real);
-    out->blind_rows = take(&out->unit, out->row_blocks);
-    out->nonfinite_rows = take(&out->unit, out->row_blocks);
-    out->nonfinite_keys = take(&out->unit, out->key_blocks);
-    out->dq = take(&out->unit, rows * out->sums_row * real);
-    out->dk = take(&out->unit, keys * out->sums_row * real);
-    out->dv = take(&out->unit, keys * out->value_sums_row * real);
+    out->k = reserve_bytes(&out->unit, keys * out->size_row);
+    out->v = reserve_bytes(&out->unit, keys * out->value_row);
+    out->k_lines = reserve_bytes(&out->unit, wide * out->keys_panel);
+    out->q_transposed = reserve_bytes(&out->unit, rows / columns * out->size_transposed);
+    out->q_lines = reserve_bytes(&out->unit, wide * out->rows_panel);
+    out->dout_transposed = reserve_bytes(&out->unit, rows / columns * out->value_transposed);
+    out->dout_lines = reserve_bytes(&out->unit, value_wide * out->rows_panel);
+    out->less = reserve_bytes(&out->unit, rows * real);
+    out->delta = reserve_bytes(&out->unit, rows * real);
+    out->blind_rows = reserve_bytes(&out->unit, out->row_blocks);
+    out->nonfinite_rows = reserve_bytes(&out->unit, out->row_blocks);
+    out->nonfinite_keys = reserve_bytes(&out->unit, out->key_blocks);
+    out->dq = reserve_bytes(&out->unit, rows * out->sums_row * real);
+    out->dk = reserve_bytes(&out->unit, keys * out->sums_row * real);
+    out->dv = reserve_bytes(&out->unit, keys * out->value_sums_row * real);
 }
 
 /* Returns false if the number of bytes overflows. */
@@ -99,10 +99,10 @@ static bool plan_make(const tni_at_back_set *set, const tni_at_problem *p, int32
     out->together = most(1, least(TOGETHER_MOST, out->row_blocks / ROUNDS));
     out->bundles = parts(out->row_blocks, out->together);
     plan_unit(set, p, out);
-    out->slopes = take(&out->desk, (int64_t)KEYS * TNI_AT_SLOPE_ROW * set->real);
-    out->bias = take(&out->desk, panel);
-    out->keep = take(&out->desk, panel);
-    out->room = take(&out->desk, most(set->room, set->room_more * (longest + 32)));
+    out->slopes = reserve_bytes(&out->desk, (int64_t)KEYS * TNI_AT_SLOPE_ROW * set->real);
+    out->bias = reserve_bytes(&out->desk, panel);
+    out->keep = reserve_bytes(&out->desk, panel);
+    out->room = reserve_bytes(&out->desk, most(set->room, set->room_more * (longest + 32)));
     out->wave = most(1, least(p->units, most(parts(threads, most(1, out->key_blocks)),
                                              WAVE_BYTES / most(1, out->unit))));
     out->slots = most(1, threads);
@@ -118,7 +118,7 @@ static char *unit_at(const crew *c, int64_t index)
 /* Packs panels of rows of the unit, or of keys, in both forms or only as lines. Returns whether all
  * are finite. */
 static bool pack_forms(const crew *c, const char *const *from, int64_t count,
-                       const tni_at_side *side, int64_t size, char *turned, char *lines,
+                       const tni_at_side *side, int64_t size, char *transposed, char *lines,
                        int64_t panel, char *room)
 {
     const int64_t columns = c->set->columns;
@@ -131,12 +131,12 @@ static bool pack_forms(const crew *c, const char *const *from, int64_t count,
                                  .v_step = side->element,
                                  .size = size,
                                  .value_size = size,
-                                 .k_to = turned ? turned + n * size * c->set->real : NULL,
+                                 .k_to = transposed ? transposed + n * size * c->set->real : NULL,
                                  .v_to = lines + n * columns * c->set->real,
                                  .v_panel = panel,
                                  .room = room};
-        if (turned)
-            c->set->turn(&job);
+        if (transposed)
+            c->set->transpose(&job);
         finite = c->set->lines(&job) && finite;
     }
     return finite;
@@ -196,10 +196,10 @@ static void begin_rows(const crew *c, const tni_at_unit *unit, int64_t block, ch
     }
     const int64_t line = row * c->set->columns * real;
     bool finite =
-        pack_forms(c, q, rows, &p->q, p->at->size, to + l->q_turned + row * p->at->size * real,
+        pack_forms(c, q, rows, &p->q, p->at->size, to + l->q_transposed + row * p->at->size * real,
                    to + l->q_lines + line, l->rows_panel, room);
     finite = pack_forms(c, dout, rows, &p->dout, p->at->value_size,
-                        to + l->dout_turned + row * p->at->value_size * real,
+                        to + l->dout_transposed + row * p->at->value_size * real,
                         to + l->dout_lines + line, l->rows_panel, room) &&
              finite;
     to[l->nonfinite_rows + block] = !finite;
@@ -216,8 +216,8 @@ static void begin_keys(const crew *c, const tni_at_unit *unit, int64_t block, ch
     const char *k[KEYS], *v[KEYS];
     tni_at_keys(p, unit, &p->k, key, keys, k);
     tni_at_keys(p, unit, &p->v, key, keys, v);
-    c->set->take(k, p->k.element, p->at->size, keys, to + l->k + key * l->size_row);
-    c->set->take(v, p->v.element, p->at->value_size, keys, to + l->v + key * l->value_row);
+    c->set->pack_rows(k, p->k.element, p->at->size, keys, to + l->k + key * l->size_row);
+    c->set->pack_rows(v, p->v.element, p->at->value_size, keys, to + l->v + key * l->value_row);
     to[l->nonfinite_keys + block] =
         !pack_forms(c, k, keys, &p->k, p->at->size, NULL,
                     to + l->k_lines + key * c->set->columns * real, l->keys_panel, room);
@@ -396,8 +396,9 @@ static void meet(const crew *c, const tni_at_unit *unit, int64_t key_block, int6
                .blind = memory[l->blind_rows + row_block]};
     tni_at_back step = {.problem = p,
                         .rows = rows,
-                        .q_turned = memory + l->q_turned + row * p->at->size * real,
-                        .dout_turned = memory + l->dout_turned + row * p->at->value_size * real,
+                        .q_transposed = memory + l->q_transposed + row * p->at->size * real,
+                        .dout_transposed =
+                            memory + l->dout_transposed + row * p->at->value_size * real,
                         .q_lines = memory + l->q_lines + line,
                         .dout_lines = memory + l->dout_lines + line,
                         .rows_panel = l->rows_panel,

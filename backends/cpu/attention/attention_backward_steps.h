@@ -55,7 +55,7 @@ static void F(back_row)(const F(back) * b, int64_t rows, REAL *scores, const REA
 }
 
 /* Products of the rows of some keys with all panels of rows of the unit. */
-static void F(back_products)(const char *from, int64_t size, const char *turned, int64_t keys,
+static void F(back_products)(const char *from, int64_t size, const char *transposed, int64_t keys,
                              int64_t rows, REAL *to)
 {
     const int64_t panel = F(k_panel)(size);
@@ -65,7 +65,7 @@ static void F(back_products)(const char *from, int64_t size, const char *turned,
             .depth = size,
             .to_row = TNI_AT_SLOPE_ROW};
     for (int64_t i = 0; i < rows; i += COLUMNS) {
-        tile.b = (const REAL *)(const void *)(turned + i / COLUMNS * panel);
+        tile.b = (const REAL *)(const void *)(transposed + i / COLUMNS * panel);
         tile.to = to + i;
         F(score_tiles)[keys - 1](&tile);
     }
@@ -122,8 +122,8 @@ static void F(back_keys)(const tni_at_back *s)
     REAL *scores = (REAL *)(void *)s->room, *products = scores + TILE_ROWS * TNI_AT_SLOPE_ROW;
     REAL *slopes = s->slopes;
     F(back) b = {.is = F(numbers_of)(s->problem), .less = s->less, .delta = s->delta};
-    F(back_products)(s->k, at->size, s->q_turned, s->keys, s->rows, scores);
-    F(back_products)(s->v, at->value_size, s->dout_turned, s->keys, s->rows, products);
+    F(back_products)(s->k, at->size, s->q_transposed, s->keys, s->rows, scores);
+    F(back_products)(s->v, at->value_size, s->dout_transposed, s->keys, s->rows, products);
     for (int64_t j = 0; j < s->keys; j++) {
         const int64_t first = j * TNI_AT_SLOPE_ROW;
         b.bias = s->bias ? (const REAL *)s->bias + first : NULL;
@@ -148,7 +148,7 @@ static void F(back_rows)(const tni_at_back_rows *s)
     for (int64_t c = 0; c < s->size; c += COLUMNS) {
         tile.b = (const REAL *)(const void *)(s->k_lines + c / COLUMNS * s->k_panel);
         tile.to = (REAL *)s->dq + c;
-        F(turned_tiles)[s->size - c > WIDTH][s->rows - 1](&tile);
+        F(transposed_tiles)[s->size - c > WIDTH][s->rows - 1](&tile);
     }
 }
 
@@ -181,8 +181,8 @@ const tni_at_back_set BACK_SET = {
     .real = sizeof(REAL),
     .room = 2 * TILE_ROWS * TNI_AT_SLOPE_ROW * sizeof(REAL),
     .row = F(q_row),
-    .take = F(take),
-    .turn = F(pack_turned),
+    .pack_rows = F(pack_rows),
+    .transpose = F(pack_transposed),
     .lines = F(pack_lines),
     .begin_row = F(back_begin),
     .keys_step = F(back_keys),

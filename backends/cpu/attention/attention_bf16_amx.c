@@ -1,16 +1,16 @@
 /* Multiplies squares in AMX tile registers: two of each factor, four of sums. The registers are per
- * thread, which must call begin() and end(). */
+ * thread, which must call configure_tiles and release_tiles. */
 #include "../shared/amx.h"
 #include "attention_low_items.h"
 
 enum { LINE_BYTES = SIDE * 4, HALF_BYTES = 64, LOWER_BYTES = SIDE / 2 * LINE_BYTES };
 
-static void begin(void)
+static void configure_tiles(void)
 {
-    amx_begin(AMX_ROWS);
+    amx_configure(AMX_ROWS);
 }
 
-static void end(void)
+static void release_tiles(void)
 {
     _tile_release();
 }
@@ -18,7 +18,7 @@ static void end(void)
 /* `a` has rows of 64 bytes, `b` has lines of 32 pairs. */
 INLINE void multiply_square(const char *a, const char *b)
 {
-    settle(b);
+    order_memory(b);
     _tile_loadd(B_0, b, LINE_BYTES);
     _tile_loadd(A_0, a, 64);
     _tile_dpbf16ps(SUM_00, A_0, B_0);
@@ -31,7 +31,7 @@ INLINE void multiply_square(const char *a, const char *b)
 
 INLINE void load_sums(const char *from)
 {
-    settle(from);
+    order_memory(from);
     _tile_loadd(SUM_00, from, LINE_BYTES);
     _tile_loadd(SUM_01, from + HALF_BYTES, LINE_BYTES);
     _tile_loadd(SUM_10, from + LOWER_BYTES, LINE_BYTES);
@@ -44,7 +44,7 @@ INLINE void store_sums(char *to)
     _tile_stored(SUM_01, to + HALF_BYTES, LINE_BYTES);
     _tile_stored(SUM_10, to + LOWER_BYTES, LINE_BYTES);
     _tile_stored(SUM_11, to + LOWER_BYTES + HALF_BYTES, LINE_BYTES);
-    settle(to);
+    order_memory(to);
 }
 
 INLINE void multiply_scores(work *w)
@@ -75,7 +75,7 @@ INLINE void multiply_values(work *w)
         store_sums(to);
 }
 
-#define BEGIN begin
-#define END   end
+#define BEGIN configure_tiles
+#define END   release_tiles
 #define SET   tni_at_bf16_amx
 #include "attention_low_set.h"

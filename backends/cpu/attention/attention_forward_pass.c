@@ -113,12 +113,13 @@ static void block_step(const crew *c, tni_at_step *s, int64_t from, int64_t to, 
     c->set->step(s);
 }
 
-static void take_rows(const crew *c, const tni_at_unit *unit, int64_t row, int64_t rows, char *to)
+static void pack_query_rows(const crew *c, const tni_at_unit *unit, int64_t row, int64_t rows,
+                            char *to)
 {
     const char *from[TNI_AT_ROWS_MOST];
     for (int64_t r = 0; r < rows; r++)
         from[r] = tni_at_row(c->problem, unit, &c->problem->q, row + r);
-    c->set->take(from, c->problem->q.element, c->problem->at->size, rows, to);
+    c->set->pack_rows(from, c->problem->q.element, c->problem->at->size, rows, to);
 }
 
 /* Some rows of a unit whose keys are packed, split into panels of about equal height. */
@@ -194,7 +195,8 @@ static void compute_rows(const crew *c, const tni_at_unit *unit, int64_t row, in
     tni_at_state_clear(set, rows, &d->state);
     for (int64_t n = 0; copied && n < k.count; n++) {
         const int64_t from = panel_row(&k, n);
-        take_rows(c, unit, row + from, panel_row(&k, n + 1) - from, d->q + from * c->layout->q_row);
+        pack_query_rows(c, unit, row + from, panel_row(&k, n + 1) - from,
+                        d->q + from * c->layout->q_row);
     }
     tni_at_reach(c->problem, unit, row, rows, &first, &end);
     for (int64_t key = first / block * block; key < end; key += block)

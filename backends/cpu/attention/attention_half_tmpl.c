@@ -23,7 +23,7 @@ INLINE void widen_row(const tn_dtype dtype, const char *from, int64_t step, int6
         store_f32(to + i, widen(dtype, from + 2 * i));
     if (whole_ones < size) {
         const strand row = {(char *)(uintptr_t)from, dtype, 2, step / 2, 0, false};
-        (void)take_f32(&row, whole_ones, size - whole_ones, to + whole_ones);
+        (void)read_block_f32(&row, whole_ones, size - whole_ones, to + whole_ones);
     }
 }
 
@@ -39,14 +39,14 @@ INLINE float *widen_rows(const tn_dtype dtype, const char *const *from, int64_t 
     return to;
 }
 
-INLINE void take(const tn_dtype dtype, const char *const *from, int64_t step, int64_t size,
-                 int64_t rows, char *to)
+INLINE void pack_rows(const tn_dtype dtype, const char *const *from, int64_t step, int64_t size,
+                      int64_t rows, char *to)
 {
     _Alignas(64) float room[TNI_AT_LOW_SIZE];
     const char *at = (const char *)room;
     for (int64_t r = 0; r < rows; r++) {
         widen_row(dtype, from[r], step, size, room);
-        base->take(&at, sizeof(float), size, 1, to + r * base->q_row(size));
+        base->pack_rows(&at, sizeof(float), size, 1, to + r * base->q_row(size));
     }
 }
 
@@ -67,7 +67,7 @@ INLINE void narrow_row(const tn_dtype dtype, const float *from, int64_t size, ch
                        int64_t step)
 {
     const strand row = {to, dtype, 2, step / 2, 0, false};
-    give_f32(&row, 0, size, from);
+    write_block_f32(&row, 0, size, from);
 }
 
 /* Finishes one row at a time through a buffer, except for an out of f32. */
@@ -94,9 +94,9 @@ static void finish(tn_dtype dtype, const tni_at_step *s)
     }
 }
 
-/* `turn` transposes the k rows of a pack, `lines` writes its v rows as lines; both widen through
- * job->room. */
-INLINE void turn(const tn_dtype dtype, const tni_at_pack *job)
+/* `transpose_rows` transposes the k rows of a pack, `lines` writes its v rows as lines; both widen
+ * through job->room. */
+INLINE void transpose_rows(const tn_dtype dtype, const tni_at_pack *job)
 {
     const char *rows[TNI_AT_KEYS_MOST];
     tni_at_pack wide = *job;
@@ -104,7 +104,7 @@ INLINE void turn(const tn_dtype dtype, const tni_at_pack *job)
                      rows);
     wide.k = rows;
     wide.k_step = sizeof(float);
-    base_back->turn(&wide);
+    base_back->transpose(&wide);
 }
 
 INLINE bool lines(const tn_dtype dtype, const tni_at_pack *job)
@@ -139,10 +139,10 @@ static void write_row(tn_dtype dtype, const void *sums, double by, int64_t size,
 }
 
 #define HALF(name, number)                                                                      \
-    static void take_##name(const char *const *from, int64_t step, int64_t size, int64_t rows,  \
-                            char *to)                                                           \
+    static void pack_rows_##name(const char *const *from, int64_t step, int64_t size,           \
+                                 int64_t rows, char *to)                                        \
     {                                                                                           \
-        take(number, from, step, size, rows, to);                                               \
+        pack_rows(number, from, step, size, rows, to);                                          \
     }                                                                                           \
     static bool pack_##name(const tni_at_pack *job)                                             \
     {                                                                                           \
@@ -160,9 +160,9 @@ static void write_row(tn_dtype dtype, const void *sums, double by, int64_t size,
     {                                                                                           \
         narrow_row(number, from, size, to, step);                                               \
     }                                                                                           \
-    static void turn_##name(const tni_at_pack *job)                                             \
+    static void transpose_##name(const tni_at_pack *job)                                        \
     {                                                                                           \
-        turn(number, job);                                                                      \
+        transpose_rows(number, job);                                                            \
     }                                                                                           \
     static bool lines_##name(const tni_at_pack *job)                                            \
     {                                                                                           \
@@ -177,7 +177,7 @@ static void write_row(tn_dtype dtype, const void *sums, double by, int64_t size,
         write_row(number, sums, by, size, to, step);                                            \
     }                                                                                           \
     const tni_at_half JOIN(tni_at_half_##name##_, ISA) = {                                      \
-        take_##name, pack_##name,  finish_##name,    widen_row_##name, narrow_row_##name,       \
-        turn_##name, lines_##name, begin_row_##name, write_##name};
+        pack_rows_##name, pack_##name,  finish_##name,    widen_row_##name, narrow_row_##name,  \
+        transpose_##name, lines_##name, begin_row_##name, write_##name};
 HALF(bf16, TN_BF16)
 HALF(f16, TN_F16)

@@ -45,7 +45,7 @@ typedef struct tni_at_step {
     const tni_at_unit *unit;
     int64_t row, rows;       /* of the unit */
     int64_t key, keys;       /* whole panels from key on, except for `few` */
-    const char *q;           /* the rows, as written by `take`, or in place */
+    const char *q;           /* the rows, as written by `pack_rows`, or in place */
     int64_t q_row;           /* bytes from one row to the next */
     const char *k;           /* panels from key on, set->k_panel apart */
     const char *v;           /* the first panel of columns, from key on */
@@ -83,7 +83,7 @@ typedef struct tni_at_set {
     int64_t room;
     int64_t room_more; /* per element of a key and of its value, plus 32 */
     /* Copies rows of Q. */
-    void (*take)(const char *const *from, int64_t step, int64_t size, int64_t rows, char *to);
+    void (*pack_rows)(const char *const *from, int64_t step, int64_t size, int64_t rows, char *to);
     /* Returns false if some values are not finite. */
     bool (*pack)(const tni_at_pack *job);
     void (*step)(const tni_at_step *step);

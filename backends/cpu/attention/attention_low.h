@@ -11,7 +11,7 @@ enum { TNI_AT_LOW_SIZE = 512 }; /* maximum elements of a row that is widened; wh
 
 /* Functions that replace those of a set of f32, for rows of another dtype. */
 typedef struct tni_at_half {
-    void (*take)(const char *const *from, int64_t step, int64_t size, int64_t rows, char *to);
+    void (*pack_rows)(const char *const *from, int64_t step, int64_t size, int64_t rows, char *to);
     bool (*pack)(const tni_at_pack *job);
     void (*finish)(const tni_at_step *step);
     /* Rows of at most TNI_AT_LOW_SIZE elements. The 16-bit elements are `step` bytes apart; the f32
@@ -19,7 +19,7 @@ typedef struct tni_at_half {
     void (*widen)(const char *from, int64_t step, int64_t size, float *to);
     void (*narrow)(const float *from, int64_t size, char *to, int64_t step);
     /* For attention-backward: the functions of the same names in tni_at_back_set. */
-    void (*turn)(const tni_at_pack *job);
+    void (*transpose)(const tni_at_pack *job);
     bool (*lines)(const tni_at_pack *job);
     void (*begin_row)(const tni_at_back_begin *job, void *out_less, void *out_delta);
     void (*write)(const void *sums, double by, int64_t size, char *to, int64_t step);

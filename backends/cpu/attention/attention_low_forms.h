@@ -41,7 +41,7 @@ INLINE vu read_elements(const char *row, int64_t step, int64_t first, int64_t n)
 }
 
 /* Transposes the square. */
-INLINE void turn(vu *x)
+INLINE void transpose_square(vu *x)
 {
     vf y[LANES];
     UNROLLED for (int i = 0; i < LANES; i++) y[i] = (vf)x[i];
@@ -50,22 +50,22 @@ INLINE void turn(vu *x)
 }
 
 /* Packs the pairs of sixteen rows of Q, for 32 elements. */
-INLINE void take_square(const char *const *from, int64_t step, int64_t size, int64_t rows,
+INLINE void pack_square(const char *const *from, int64_t step, int64_t size, int64_t rows,
                         int64_t first, char *to)
 {
     vu x[LANES];
     UNROLLED for (int i = 0; i < LANES; i++) x[i] =
         i < rows ? read_elements(from[i], step, first, size - first) : (vu){0};
-    turn(x);
+    transpose_square(x);
     UNROLLED for (int i = 0; i < LANES; i++) store_i32(to + i * SIDE * 4, (vi)x[i]);
 }
 
-static void take(const char *const *from, int64_t step, int64_t size, int64_t rows, char *to)
+static void pack_rows(const char *const *from, int64_t step, int64_t size, int64_t rows, char *to)
 {
     for (int64_t r = 0; r < rows; r += SIDE) {
         for (int64_t first = 0; first < size; first += SIDE, to += SQUARE_BYTES) {
-            take_square(from + r, step, size, rows - r, first, to);
-            take_square(from + r + LANES, step, size, rows - r - LANES, first, to + 4 * LANES);
+            pack_square(from + r, step, size, rows - r, first, to);
+            pack_square(from + r + LANES, step, size, rows - r - LANES, first, to + 4 * LANES);
         }
     }
 }
@@ -110,7 +110,7 @@ INLINE __mmask32 pack_columns(const tni_at_pack *job, int64_t key, int64_t colum
         x[i] = (vu)_mm512_maskz_mov_epi16(~is_not, (__m512i)x[i]);
         nonfinite |= is_not;
     }
-    turn(x);
+    transpose_square(x);
     UNROLLED for (int i = 0; i < LANES; i++) store_i32(to + i * 64, (vi)x[i]);
     return nonfinite;
 }

@@ -43,7 +43,7 @@ static tools tools_of(const tni_at_math_row *row, const tn_op *op)
     if (real)
         return t;
     t.half = dtype == TN_BF16 ? row->half_bf16 : row->half_f16;
-    t.set.take = t.half->take;
+    t.set.pack_rows = t.half->pack_rows;
     t.set.finish = t.half->finish;
     t.pack_keys = packs->pack_b;
     if (t.narrow)
@@ -272,7 +272,7 @@ static void multiply(const block *b, const product *x)
 }
 
 /* Copies the rows of Q to consecutive memory. */
-static void take_rows(const block *b)
+static void pack_query_rows(const block *b)
 {
     const tni_at_problem *p = b->crew->problem;
     const tools *t = b->crew->tools;
@@ -284,7 +284,7 @@ static void take_rows(const block *b)
             memcpy(to + 2 * e, rows[r] + e * p->q.element, 2);
     }
     if (!t->raw)
-        t->set.take(rows, p->q.element, p->at->size, b->rows, b->desk.q);
+        t->set.pack_rows(rows, p->q.element, p->at->size, b->rows, b->desk.q);
 }
 
 /* Narrow scores are scaled before they are rounded. */
@@ -293,7 +293,7 @@ static void form_scores(const block *b)
     const tni_at_problem *p = b->crew->problem;
     const tools *t = b->crew->tools;
     const scheme *l = b->crew->plan;
-    take_rows(b);
+    pack_query_rows(b);
     const product x = {
         .a = {b->desk.q, l->q_row, t->raw ? 2 : t->set.real, t->mm.pack_a},
         .b = {tni_at_key(p, b->unit, &p->k, b->from), p->k.row, p->k.element, t->pack_keys},

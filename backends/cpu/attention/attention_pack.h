@@ -72,7 +72,7 @@ INLINE VECTOR F(pack_line)(const tni_at_pack *job, int64_t key, VECTOR odd)
 }
 
 /* Packs a panel of K, transposed. */
-static void F(pack_turned)(const tni_at_pack *job)
+static void F(pack_transposed)(const tni_at_pack *job)
 {
     REAL *to = (REAL *)(void *)job->k_to;
     for (int64_t key = 0; key < COLUMNS; key += WIDTH) {
@@ -92,7 +92,7 @@ static bool F(pack_lines)(const tni_at_pack *job)
 
 static bool F(pack)(const tni_at_pack *job)
 {
-    F(pack_turned)(job);
+    F(pack_transposed)(job);
     return !job->v_to || F(pack_lines)(job);
 }
 
@@ -106,7 +106,8 @@ static int64_t F(k_panel)(int64_t size)
     return size * COLUMNS * (int64_t)sizeof(REAL);
 }
 
-static void F(take)(const char *const *from, int64_t step, int64_t size, int64_t rows, char *to)
+static void F(pack_rows)(const char *const *from, int64_t step, int64_t size, int64_t rows,
+                         char *to)
 {
     const int64_t row = F(q_row)(size);
     for (int64_t r = 0; r < rows; r++) {

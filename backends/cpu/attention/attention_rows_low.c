@@ -16,7 +16,7 @@ static const tni_at_low_row *low_of(const tn_kernel_row *row)
 static void widened(const tni_at_low_row *row, tni_at_set *out)
 {
     *out = *row->base;
-    out->take = row->half->take;
+    out->pack_rows = row->half->pack_rows;
     out->pack = row->half->pack;
     out->few_step =
         row->row.dtypes[0] == TN_BF16 ? row->base->few_step_bf16 : row->base->few_step_f16;

@@ -14,8 +14,8 @@ static void set_of(const tn_kernel_row *row, tni_at_back_set *out)
 {
     const tni_at_half *half = back_of(row)->half;
     *out = *back_of(row)->base;
-    out->take = half->take;
-    out->turn = half->turn;
+    out->pack_rows = half->pack_rows;
+    out->transpose = half->transpose;
     out->lines = half->lines;
     out->begin_row = half->begin_row;
     out->write = half->write;

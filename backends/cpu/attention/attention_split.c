@@ -117,7 +117,7 @@ static void part_item(void *user, int64_t item, int64_t slot)
     tni_at_state_clear(set, unit.rows, &s.state);
     for (int64_t r = 0; r < unit.rows; r++)
         rows[r] = tni_at_row(c->problem, &unit, &c->problem->q, r);
-    set->take(rows, c->problem->q.element, c->problem->at->size, unit.rows, q);
+    set->pack_rows(rows, c->problem->q.element, c->problem->at->size, unit.rows, q);
     int64_t from = first > unit.from ? first : unit.from, end = least(first + step, unit.to);
     for (int64_t to; from < end; from = to) {
         to = least(end, (from / c->block + 1) * c->block);

@@ -51,8 +51,8 @@ SPECIAL void F(tile_add)(const REAL *from, int64_t a_row, const REAL *b, int64_t
 }
 
 /* As tile_add, for a transposed A: its rows are contiguous and its steps are a_row apart. */
-SPECIAL void F(tile_add_turned)(const REAL *a, int64_t a_row, const REAL *b, int64_t depth,
-                                F(tile_sums) sum, const int rows, const int vectors)
+SPECIAL void F(tile_add_transposed)(const REAL *a, int64_t a_row, const REAL *b, int64_t depth,
+                                    F(tile_sums) sum, const int rows, const int vectors)
 {
     for (int64_t p = depth; p > 0; p--) {
         VECTOR y[2];
@@ -106,14 +106,14 @@ SPECIAL void F(tile_values)(const F(tile) * t, const int rows, const int vectors
     }
 }
 /* Adds to the previous contents. */
-SPECIAL void F(tile_turned)(const F(tile) * t, const int rows, const int vectors)
+SPECIAL void F(tile_transposed)(const F(tile) * t, const int rows, const int vectors)
 {
     F(tile_sums) sum;
     EACH_SUM
     {
         sum[i][j] = F(load)(t->to + i * t->to_row + j * WIDTH);
     }
-    F(tile_add_turned)(t->a, t->a_row, t->b, t->depth, sum, rows, vectors);
+    F(tile_add_transposed)(t->a, t->a_row, t->b, t->depth, sum, rows, vectors);
     EACH_SUM
     {
         F(store)(t->to + i * t->to_row + j * WIDTH, sum[i][j]);
@@ -123,44 +123,44 @@ SPECIAL void F(tile_turned)(const F(tile) * t, const int rows, const int vectors
 
 typedef void F(tile_fn)(const F(tile) * tile);
 
-#define TILES(rows)                                        \
-    static void F(scores_##rows)(const F(tile) * tile)     \
-    {                                                      \
-        F(tile_scores)(tile, rows);                        \
-    }                                                      \
-    static void F(values_##rows##_1)(const F(tile) * tile) \
-    {                                                      \
-        F(tile_values)(tile, rows, 1);                     \
-    }                                                      \
-    static void F(values_##rows##_2)(const F(tile) * tile) \
-    {                                                      \
-        F(tile_values)(tile, rows, 2);                     \
-    }                                                      \
-    static void F(turned_##rows##_1)(const F(tile) * tile) \
-    {                                                      \
-        F(tile_turned)(tile, rows, 1);                     \
-    }                                                      \
-    static void F(turned_##rows##_2)(const F(tile) * tile) \
-    {                                                      \
-        F(tile_turned)(tile, rows, 2);                     \
+#define TILES(rows)                                            \
+    static void F(scores_##rows)(const F(tile) * tile)         \
+    {                                                          \
+        F(tile_scores)(tile, rows);                            \
+    }                                                          \
+    static void F(values_##rows##_1)(const F(tile) * tile)     \
+    {                                                          \
+        F(tile_values)(tile, rows, 1);                         \
+    }                                                          \
+    static void F(values_##rows##_2)(const F(tile) * tile)     \
+    {                                                          \
+        F(tile_values)(tile, rows, 2);                         \
+    }                                                          \
+    static void F(transposed_##rows##_1)(const F(tile) * tile) \
+    {                                                          \
+        F(tile_transposed)(tile, rows, 1);                     \
+    }                                                          \
+    static void F(transposed_##rows##_2)(const F(tile) * tile) \
+    {                                                          \
+        F(tile_transposed)(tile, rows, 2);                     \
     }
 EACH_HEIGHT(TILES)
 #undef TILES
 
-#define SCORES(rows)   [rows - 1] = F(scores_##rows),
-#define VALUES_1(rows) [rows - 1] = F(values_##rows##_1),
-#define VALUES_2(rows) [rows - 1] = F(values_##rows##_2),
-#define TURNED_1(rows) [rows - 1] = F(turned_##rows##_1),
-#define TURNED_2(rows) [rows - 1] = F(turned_##rows##_2),
+#define SCORES(rows)       [rows - 1] = F(scores_##rows),
+#define VALUES_1(rows)     [rows - 1] = F(values_##rows##_1),
+#define VALUES_2(rows)     [rows - 1] = F(values_##rows##_2),
+#define TRANSPOSED_1(rows) [rows - 1] = F(transposed_##rows##_1),
+#define TRANSPOSED_2(rows) [rows - 1] = F(transposed_##rows##_2),
 static F(tile_fn) *const F(score_tiles)[TILE_ROWS] = {EACH_HEIGHT(SCORES)};
 static F(tile_fn) *const
     F(value_tiles)[2][TILE_ROWS] = {{EACH_HEIGHT(VALUES_1)}, {EACH_HEIGHT(VALUES_2)}};
 static F(tile_fn) *const
-    F(turned_tiles)[2][TILE_ROWS] = {{EACH_HEIGHT(TURNED_1)}, {EACH_HEIGHT(TURNED_2)}};
+    F(transposed_tiles)[2][TILE_ROWS] = {{EACH_HEIGHT(TRANSPOSED_1)}, {EACH_HEIGHT(TRANSPOSED_2)}};
 #undef SCORES
 #undef VALUES_1
 #undef VALUES_2
-#undef TURNED_1
-#undef TURNED_2
+#undef TRANSPOSED_1
+#undef TRANSPOSED_2
 
 #endif

@@ -10,18 +10,18 @@ static void F(merge_row)(const strand *s, const merge_share *share, int64_t size
         memset(rooms[2], 0, sizeof rooms[2]);
     for (int64_t at = 0; at < size; at += ROOM) {
         const int64_t n = size - at < ROOM ? size - at : ROOM;
-        const REAL *x = share[0].is_read ? F(take)(&s[1], at, n, rooms[0]) : rooms[2];
-        const REAL *y = share[1].is_read ? F(take)(&s[2], at, n, rooms[1]) : rooms[2];
+        const REAL *x = share[0].is_read ? F(read_block)(&s[1], at, n, rooms[0]) : rooms[2];
+        const REAL *y = share[1].is_read ? F(read_block)(&s[2], at, n, rooms[1]) : rooms[2];
         if (!share[0].is_read && !share[1].is_read) {
-            F(give)(&s[0], at, n, rooms[2]);
+            F(write_block)(&s[0], at, n, rooms[2]);
             continue;
         }
-        REAL *to = F(room)(&s[0], at, n, rooms[2]);
+        REAL *to = F(block_room)(&s[0], at, n, rooms[2]);
         for (int64_t i = 0; i < n; i += WIDTH) {
             const VECTOR first = share[0].is_read ? F(load)(x + i) * a : F(load)(y + i) * b;
             const bool both = share[0].is_read && share[1].is_read;
             F(store)(to + i, both ? first + F(load)(y + i) * b : first);
         }
-        F(give)(&s[0], at, n, to);
+        F(write_block)(&s[0], at, n, to);
     }
 }

@@ -40,8 +40,8 @@ static void F(binary_part)(const strand *in, const strand *with, const strand *o
                            int64_t at, int64_t n)
 {
     _Alignas(64) REAL room[BLOCK], second[BLOCK], other[BLOCK];
-    const REAL *x = F(take)(in, at, n, room), *y = F(take)(with, at, n, second);
-    REAL *z = F(room)(out, at, n, other);
+    const REAL *x = F(read_block)(in, at, n, room), *y = F(read_block)(with, at, n, second);
+    REAL *z = F(block_room)(out, at, n, other);
     F(binary_block)(kind, x, y, z, n, in->next);
-    F(give)(out, at, n, z);
+    F(write_block)(out, at, n, z);
 }

@@ -6,22 +6,22 @@ static void narrow_f64(const strand *x, const strand *y, int64_t at, int64_t n)
 {
     _Alignas(64) double room[BLOCK];
     _Alignas(64) float other[BLOCK];
-    const double *from = take_f64(x, at, n, room);
-    float *to = room_f32(y, at, n, other);
+    const double *from = read_block_f64(x, at, n, room);
+    float *to = block_room_f32(y, at, n, other);
     for (int64_t i = 0; i < n; i += DOUBLES)
         store_few(to + i, __builtin_convertvector(load_f64(from + i), vg));
-    give_f32(y, at, n, to);
+    write_block_f32(y, at, n, to);
 }
 
 static void widen_to_f64(const strand *x, const strand *y, int64_t at, int64_t n)
 {
     _Alignas(64) float room[BLOCK];
     _Alignas(64) double other[BLOCK];
-    const float *from = take_f32(x, at, n, room);
-    double *to = room_f64(y, at, n, other);
+    const float *from = read_block_f32(x, at, n, room);
+    double *to = block_room_f64(y, at, n, other);
     for (int64_t i = 0; i < n; i += DOUBLES)
         store_f64(to + i, __builtin_convertvector(load_few(from + i), vd));
-    give_f64(y, at, n, to);
+    write_block_f64(y, at, n, to);
 }
 
 static void cast_body(const loop *it, char *const *data, int64_t first, int64_t n)
@@ -38,8 +38,9 @@ static void cast_body(const loop *it, char *const *data, int64_t first, int64_t 
         else if (out->dtype == TN_F64)
             widen_to_f64(&x, &y, at, m);
         else
-            give_fetching(&y, at, m, take_f32(&x, at, m, room_f32(&y, at, m, room)),
-                          in->dtype == TN_F32 ? x.next : 0);
+            write_block_fetching(&y, at, m,
+                                 read_block_f32(&x, at, m, block_room_f32(&y, at, m, room)),
+                                 in->dtype == TN_F32 ? x.next : 0);
     }
 }
 

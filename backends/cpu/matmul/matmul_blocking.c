@@ -49,18 +49,18 @@ static int64_t tasks_for(int32_t threads)
     return threads > 1 ? (int64_t)threads * TASKS_OF_A_THREAD : 1;
 }
 
-bool tni_mm_sums_apart(const tni_mm_set *set, const tni_mm_product *p)
+bool tni_mm_needs_accumulator(const tni_mm_set *set, const tni_mm_product *p)
 {
     return p->k > set->depth && (!tni_mm_out_is(p, set->acc) || p->op->uses & TN_MATMUL_USES_BETA);
 }
 
-void tni_mm_slab_make(const tni_mm_set *set, const tni_mm_product *p, int32_t threads,
-                      tni_mm_slab *out)
+void tni_gemm_panel_layout(const tni_mm_set *set, const tni_mm_product *p, int32_t threads,
+                           tni_mm_slab *out)
 {
     int64_t depth = least(p->k, set->depth), chunks = p->k > 0 ? parts(p->k, set->depth) : 1;
     int64_t size = set->a_size > set->b_size ? set->a_size : set->b_size;
     int64_t lines = DEEP_BYTES / size / (chunks * (depth + 1));
-    bool apart = tni_mm_sums_apart(set, p);
+    bool apart = tni_mm_needs_accumulator(set, p);
     *out = (tni_mm_slab){.rows = least(p->m, apart ? SUMS_ROWS : SLAB_LINES),
                          .columns = least(p->n, apart ? SUMS_COLUMNS : SLAB_LINES),
                          .deep = apart ? lines >= DEEP_LINES_APART

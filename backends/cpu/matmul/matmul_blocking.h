@@ -19,10 +19,10 @@ typedef struct tni_mm_slab {
 
 /* Returns whether partial sums cannot be kept in out: out has another dtype, or its old elements
  * are still needed. */
-bool tni_mm_sums_apart(const tni_mm_set *set, const tni_mm_product *product);
+bool tni_mm_needs_accumulator(const tni_mm_set *set, const tni_mm_product *product);
 
-void tni_mm_slab_make(const tni_mm_set *set, const tni_mm_product *product, int32_t threads,
-                      tni_mm_slab *out);
+void tni_gemm_panel_layout(const tni_mm_set *set, const tni_mm_product *product, int32_t threads,
+                           tni_mm_slab *out);
 
 /* Blocks of a slab, each computed by one task at a time; rows and columns are multiples of the
  * tile's. The panels of B of a block stay in a core's own cache of `cache` bytes; in a deep slab,

@@ -20,7 +20,7 @@ static void F(finish_row)(const tni_mm_finish *f, const REAL *sums, int64_t n, c
     for (int64_t i = 0; i < n; i += WIDTH)
         F(store)(x + i, F(load)(sums + i) * alpha);
     if (f->beta != 0) {
-        const REAL *old = F(take)(&to, 0, n, room);
+        const REAL *old = F(read_block)(&to, 0, n, room);
         for (int64_t i = 0; i < n; i += WIDTH)
             F(store)(x + i, F(fma)(F(load)(old + i), F(splat)(beta), F(load)(x + i)));
     }
@@ -31,12 +31,12 @@ static void F(finish_row)(const tni_mm_finish *f, const REAL *sums, int64_t n, c
                              f->bias_column,
                              0,
                              false};
-        const REAL *more = F(take)(&from, 0, n, room);
+        const REAL *more = F(read_block)(&from, 0, n, room);
         for (int64_t i = 0; i < n; i += WIDTH)
             F(store)(x + i, F(load)(x + i) + F(load)(more + i));
     }
     F(activate)(f->activation, x, n);
-    F(give)(&to, 0, n, x);
+    F(write_block)(&to, 0, n, x);
 }
 
 /* A tile of at most FINISH_COLUMNS columns. Each row of `sums` must have whole vectors. */

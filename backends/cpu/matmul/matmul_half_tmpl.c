@@ -14,7 +14,7 @@ static void widen_lines(tn_dtype dtype, const char *from, int64_t across, int64_
 {
     strand line = {(char *)(uintptr_t)from, dtype, 2, along / 2, 0, false};
     for (int64_t i = 0; i < lines; i++, line.data += across)
-        (void)take_f32(&line, 0, count, room + i * whole(count));
+        (void)read_block_f32(&line, 0, count, room + i * whole(count));
 }
 
 /* Widens and packs at most ROOM_DEPTH of the depth of a panel. */
@@ -115,7 +115,7 @@ static void lay(tn_dtype dtype, const tni_mm_pack *job)
             (char *)(uintptr_t)(job->from + i * job->across), dtype, 2, job->along / 2, 0, false};
         float *to = (float *)(void *)(job->to + i * job->panel);
         for (int64_t p = 0; p < job->depth; p += BLOCK)
-            (void)take_f32(&line, p, least(BLOCK, job->depth - p), to + p);
+            (void)read_block_f32(&line, p, least(BLOCK, job->depth - p), to + p);
     }
 }
 

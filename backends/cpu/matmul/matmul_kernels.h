@@ -72,7 +72,7 @@ typedef struct tni_mm_kernels {
     /* Any number of chunks of such a B with at most one vector of columns. */
     void (*thin_narrow)(const tni_mm_thin *job);
     /* One chunk of a B that is contiguous along k. */
-    void (*thin_turned)(const tni_mm_thin *job);
+    void (*thin_transposed)(const tni_mm_thin *job);
     /* Adds up `count` chunks of n sums each, which are `chunk` elements apart. */
     void (*thin_total)(const void *chunks, int64_t chunk, int64_t count, int64_t n, void *to);
 } tni_mm_kernels;

@@ -46,7 +46,7 @@ INLINE void begin_tile(const tile *t, const bool tall, const bool wide)
     _tile_zero(SUM_11);
     if (!from)
         return;
-    settle(from);
+    order_memory(from);
     _tile_loadd(SUM_00, from, t->from_row);
     if (wide)
         _tile_loadd(SUM_01, from + ROW_BYTES, t->from_row);
@@ -65,7 +65,7 @@ INLINE void end_tile(const tile *t, const bool tall, const bool wide)
         _tile_stored(SUM_10, t->to + SIDE * t->to_row, t->to_row);
     if (tall && wide)
         _tile_stored(SUM_11, t->to + SIDE * t->to_row + ROW_BYTES, t->to_row);
-    settle(t->to);
+    order_memory(t->to);
 }
 
 /* Prefetches rows of an unpacked A, some steps ahead. */
@@ -172,10 +172,10 @@ static void exchange(int64_t *a, int64_t *b)
 }
 
 /* For an out with contiguous columns: transposes the sums and finishes them as columns. */
-static void finish_turned(const tni_mm_finish *f, const char *sums, int64_t rows, int64_t columns,
-                          char *out, const char *bias)
+static void finish_transposed(const tni_mm_finish *f, const char *sums, int64_t rows,
+                              int64_t columns, char *out, const char *bias)
 {
-    _Alignas(64) char turned[TILE * TILE * 4];
+    _Alignas(64) char transposed[TILE * TILE * 4];
     tni_mm_finish it = *f;
     vu x[SIDE];
     exchange(&it.out_row, &it.out_column);
@@ -186,10 +186,10 @@ static void finish_turned(const tni_mm_finish *f, const char *sums, int64_t rows
                 (vu)load_i32(sums + ((i + r) * TILE + j) * 4);
             turn_square(x);
             UNROLLED for (int r = 0; r < SIDE; r++)
-                store_i32(turned + ((j + r) * TILE + i) * 4, (vi)x[r]);
+                store_i32(transposed + ((j + r) * TILE + i) * 4, (vi)x[r]);
         }
     }
-    finish_sums(&it, (void *)turned, TILE, columns, rows, out, bias);
+    finish_sums(&it, (void *)transposed, TILE, columns, rows, out, bias);
 }
 
 /* Computes the tile of a block at this row and column. Incomplete tiles, and tiles that need the
@@ -230,7 +230,7 @@ static void block_tile(const tni_mm_block *job, int64_t steps, const char *end, 
     look_ahead(job, steps, row, column, &t);
     sum_any_tile(&t, rows > SIDE, columns > SIDE);
     if (finished && f->out_row == 1 && f->out_column != 1)
-        finish_turned(f, room, rows, columns, out, tni_mm_bias_at(job, row, column));
+        finish_transposed(f, room, rows, columns, out, tni_mm_bias_at(job, row, column));
     else if (finished)
         finish_sums(f, (void *)room, TILE, rows, columns, out, tni_mm_bias_at(job, row, column));
     else if (!whole)
@@ -239,7 +239,7 @@ static void block_tile(const tni_mm_block *job, int64_t steps, const char *end, 
 
 static void tiles(const tni_mm_block *job, int64_t steps, const char *end)
 {
-    amx_begin(job->rows);
+    amx_configure(job->rows);
     for (int64_t row = 0; row < job->rows; row += TILE)
         for (int64_t column = 0; column < job->columns; column += TILE)
             block_tile(job, steps, end, row, column);
@@ -258,7 +258,7 @@ static void block_in_place(const tni_mm_block *job)
         _mm512_store_si512(
             end + i * ROW_BYTES,
             _mm512_maskz_loadu_epi8(some, job->a + i * job->a_row + steps * ROW_BYTES));
-    settle(end);
+    order_memory(end);
     tiles(job, steps, rest > 0 ? end : NULL);
 }
 

@@ -35,15 +35,15 @@ static bool suits(const tni_mm_set *set, const tni_mm_product *p)
 
 bool tni_mm_low_is_narrow(const tni_mm_set *set, tni_mm_product *product)
 {
-    tni_mm_product turned = *product;
+    tni_mm_product transposed = *product;
     if (!set->in_place || product->n == 0 || product->k == 0)
         return false;
     if (suits(set, product))
         return true;
-    tni_mm_turn(&turned);
-    const bool narrow = turned.n > 0 && suits(set, &turned);
+    tni_mm_transpose(&transposed);
+    const bool narrow = transposed.n > 0 && suits(set, &transposed);
     if (narrow)
-        *product = turned;
+        *product = transposed;
     return narrow;
 }
 

@@ -28,7 +28,7 @@ bool tni_mm_low_is_thin(tni_mm_product *p)
         products < (p->matrices > 1 ? PRODUCTS_LEAST_OF_BATCH : PRODUCTS_LEAST))
         return false;
     if (p->m > p->n)
-        tni_mm_turn(p);
+        tni_mm_transpose(p);
     return true;
 }
 

@@ -88,7 +88,7 @@ SPECIAL void F(pack_strip)(const tni_mm_pack *job, int64_t line, REAL *to, const
      to + p * width, false, lanes, width);
 }
 
-SPECIAL void F(pack_turned)(const tni_mm_pack *job, const int width)
+SPECIAL void F(pack_transposed)(const tni_mm_pack *job, const int width)
 {
     char *panel = job->to;
     for (int64_t line = 0; line < job->lines; line += width, panel += job->panel) {
@@ -120,7 +120,7 @@ SPECIAL void F(pack)(const tni_mm_pack *job, const int width)
     if (job->across == (int64_t)sizeof(REAL))
         F(pack_together)(job, width);
     else if (job->along == (int64_t)sizeof(REAL))
-        F(pack_turned)(job, width);
+        F(pack_transposed)(job, width);
     else
         F(pack_strided)(job, width);
 }

@@ -232,12 +232,12 @@ typedef struct layout {
 static void lay_out(const tni_mm_set *set, const tni_mm_product *p, int32_t threads, layout *out)
 {
     *out = (layout){.slots = 1, .strips = tni_mm_strips_suit(set, p, threads)};
-    tni_mm_slab_make(set, p, 1, &out->slab);
+    tni_gemm_panel_layout(set, p, 1, &out->slab);
     if (p->matrices > 1 && threads > 1 && out->slab.bytes <= SIDE_BY_SIDE_BYTES) {
         out->slots = least(p->matrices, (int64_t)threads * SLOTS_OF_A_THREAD);
         out->strips = false;
     } else {
-        tni_mm_slab_make(set, p, threads, &out->slab);
+        tni_gemm_panel_layout(set, p, threads, &out->slab);
     }
     out->bytes =
         out->strips ? threads * tni_mm_strips_bytes(set, p, threads) : out->slots * out->slab.bytes;

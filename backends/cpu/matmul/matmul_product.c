@@ -44,7 +44,7 @@ static void transpose(tni_mm_side *it)
     it->column = row;
 }
 
-void tni_mm_turn(tni_mm_product *p)
+void tni_mm_transpose(tni_mm_product *p)
 {
     int64_t m = p->m;
     tni_mm_side a = p->a;
@@ -56,7 +56,7 @@ void tni_mm_turn(tni_mm_product *p)
     transpose(&p->b);
     transpose(&p->out);
     transpose(&p->bias);
-    p->turned = !p->turned;
+    p->transposed = !p->transposed;
 }
 
 void tni_mm_describe(const tn_op *op, tni_mm_product *out)
@@ -79,7 +79,7 @@ void tni_mm_describe(const tn_op *op, tni_mm_product *out)
     tidy(&out->b, out->k, out->n);
     tidy(&out->out, out->m, out->n);
     if (out->m > 1 && out->n > 1 && out->out.row == 1 && out->out.column != 1)
-        tni_mm_turn(out);
+        tni_mm_transpose(out);
 }
 
 /* Bytes from the first matrix of an operand to matrix `index`. */

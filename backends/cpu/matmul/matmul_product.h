@@ -14,15 +14,15 @@ typedef struct tni_mm_side {
     int64_t row, column; /* in elements, any sign; 0 if broadcast or if there is only one */
 } tni_mm_side;
 
-/* Consecutive matrices that share B are folded into one. A product is transposed (`turned`): out^T
- * = B^T A^T, if out is column-major; then `a` is the op's B and m is its n. */
+/* Consecutive matrices that share B are folded into one. If out is column-major, the product is
+ * computed as out^T = B^T A^T (`transposed`): then `a` is the op's B and m is its n. */
 typedef struct tni_mm_product {
     const tn_op *op;
     int64_t m, n, k;
     int64_t matrices;   /* after folding */
     int32_t batch_rank; /* after folding */
     int32_t activation; /* TN_ACT_... */
-    bool turned;
+    bool transposed;
     tni_mm_side a, b, out, bias;
 } tni_mm_product;
 
@@ -37,7 +37,7 @@ typedef struct tni_mm_matrix {
 void tni_mm_describe(const tn_op *op, tni_mm_product *out);
 
 /* Transposes the product: exchanges the roles of A and B. */
-void tni_mm_turn(tni_mm_product *product);
+void tni_mm_transpose(tni_mm_product *product);
 
 /* Returns whether sums can be kept in out: it has dtype `acc` and contiguous rows. */
 static inline bool tni_mm_out_is(const tni_mm_product *product, tn_dtype acc)

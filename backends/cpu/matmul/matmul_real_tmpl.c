@@ -106,6 +106,6 @@ const tni_mm_kernels KERNELS = {
     .finish = finish,
     .thin_wide = F(thin_wide),
     .thin_narrow = F(thin_narrow),
-    .thin_turned = F(thin_turned),
+    .thin_transposed = F(thin_transposed),
     .thin_total = F(thin_total),
 };

@@ -86,7 +86,7 @@ static int64_t groups_for(const tni_mm_set *set, const tni_mm_product *p, int64_
 
 bool tni_mm_strips_suit(const tni_mm_set *set, const tni_mm_product *p, int32_t threads)
 {
-    if (threads < 2 || p->k == 0 || p->n <= set->columns || tni_mm_sums_apart(set, p))
+    if (threads < 2 || p->k == 0 || p->n <= set->columns || tni_mm_needs_accumulator(set, p))
         return false;
     if (threads <= FEW_THREADS)
         return packing(set, p, 0, threads - 1) < AGAIN;

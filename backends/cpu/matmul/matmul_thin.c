@@ -5,7 +5,7 @@
 
 /* Of a task: bytes of a row of B; columns if B is contiguous along k; chunks of k in that case, and
  * if B is narrow. */
-enum { STRIP_BYTES = 4096, STRIP_TURNED = 16, CHUNKS_TURNED = 16, CHUNKS_NARROW = 64 };
+enum { STRIP_BYTES = 4096, STRIP_TRANSPOSED = 16, CHUNKS_TRANSPOSED = 16, CHUNKS_NARROW = 64 };
 
 /* Bytes of the sums of all rows, so that they stay in the first-level cache. */
 enum { SUMS_BYTES = 32 << 10, LINE_BYTES = 64 };
@@ -18,11 +18,11 @@ enum { FINISH_COLUMNS = 64 };
 
 /* Minimum elements of B for reading it in place instead of packing. If A and B are exchanged:
  * maximum rows of A and minimum columns of B for which this is faster than computing in place. */
-enum { TURNED_LEAST = 2048, TURNED_ROWS = 2, TURNED_COLUMNS = 16 };
+enum { TRANSPOSED_LEAST = 2048, TRANSPOSED_ROWS = 2, TRANSPOSED_COLUMNS = 16 };
 
 /* Maximum bytes of a B, contiguous along k, for which packing is faster if there are more rows than
  * are summed at once. */
-enum { TURNED_PACKED = 900 << 10 };
+enum { TRANSPOSED_PACKED = 900 << 10 };
 
 /* At most FEW sums of at least CHAIN products are faster with chunks side by side. */
 enum { FEW = 16, CHAIN = 8 * TNI_MM_DEPTH };
@@ -34,7 +34,7 @@ typedef struct work {
     const tn_run *run;
     tni_mm_matrix at;
     tni_mm_finish finish;
-    bool turned, narrow; /* layout of B */
+    bool transposed, narrow; /* layout of B */
     bool parallel;
     int64_t chunks;        /* of k */
     int64_t strip, strips; /* columns of a task */
@@ -50,16 +50,16 @@ static bool is_together(const tni_mm_product *p)
     return p->b.column == 1 || p->n == 1;
 }
 
-static bool is_turned(const tni_mm_product *p)
+static bool is_transposed(const tni_mm_product *p)
 {
     return !is_together(p) && (p->b.row == 1 || p->k == 1);
 }
 
 /* Whether B, which is contiguous along k, is better read in place. */
-static bool is_worth_turning(const tni_mm_product *p)
+static bool is_worth_transposing(const tni_mm_product *p)
 {
-    return p->n >= TURNED_LEAST / p->k &&
-           (p->m <= TNI_MM_THIN || p->n > TURNED_PACKED / p->b.size / p->k);
+    return p->n >= TRANSPOSED_LEAST / p->k &&
+           (p->m <= TNI_MM_THIN || p->n > TRANSPOSED_PACKED / p->b.size / p->k);
 }
 
 bool tni_mm_is_thin(tni_mm_product *p)
@@ -69,13 +69,13 @@ bool tni_mm_is_thin(tni_mm_product *p)
     tni_mm_product it = *p;
     bool changed = it.m > it.n;
     if (changed)
-        tni_mm_turn(&it);
-    if (changed && (it.m > TURNED_ROWS || it.n < TURNED_COLUMNS) && is_turned(&it) &&
+        tni_mm_transpose(&it);
+    if (changed && (it.m > TRANSPOSED_ROWS || it.n < TRANSPOSED_COLUMNS) && is_transposed(&it) &&
         tni_mm_is_in_place(p))
         return false;
     bool few = it.m * it.n <= FEW && it.k >= CHAIN;
     bool thin = is_together(&it) ? few || !tni_mm_is_in_place(&it)
-                                 : is_turned(&it) && is_worth_turning(&it);
+                                 : is_transposed(&it) && is_worth_transposing(&it);
     if (thin)
         *p = it;
     return thin;
@@ -111,11 +111,11 @@ static void each(const work *w, int64_t count, tn_task *task)
 }
 
 /* At most TNI_MM_THIN rows at a time; the part of B is in a cache for the next ones. */
-static void sum_turned(const work *w, tni_mm_thin job)
+static void sum_transposed(const work *w, tni_mm_thin job)
 {
     for (int64_t left = job.rows; left > 0; left -= job.rows) {
         job.rows = least(left, TNI_MM_THIN);
-        w->kernels->thin_turned(&job);
+        w->kernels->thin_transposed(&job);
         job.x = (const char *)job.x + job.rows * job.x_row * w->product->b.size;
         job.to = (char *)job.to + job.rows * job.to_row * w->product->b.size;
     }
@@ -145,8 +145,8 @@ static void sum_task(void *user, int64_t index)
     }
     for (int64_t at = k; at < end; at += TNI_MM_DEPTH) {
         job.depth = least(TNI_MM_DEPTH, end - at);
-        if (w->turned)
-            sum_turned(w, job);
+        if (w->transposed)
+            sum_transposed(w, job);
         else
             w->kernels->thin_wide(&job);
         job.x = (const char *)job.x + TNI_MM_DEPTH * size;
@@ -208,14 +208,14 @@ static void lay_x(work *w, char *room)
 static void cut(work *w)
 {
     const tni_mm_product *p = w->product;
-    w->turned = is_turned(p);
-    w->narrow = !w->turned && p->n <= (int64_t)1 << w->kernels->width_log2;
+    w->transposed = is_transposed(p);
+    w->narrow = !w->transposed && p->n <= (int64_t)1 << w->kernels->width_log2;
     w->chunks = parts(p->k, TNI_MM_DEPTH);
     w->sums_row = row_of(p->n, p->out.size);
-    w->strip =
-        w->turned ? STRIP_TURNED : least(STRIP_BYTES, SUMS_BYTES / p->m / 64 * 64) / p->b.size;
+    w->strip = w->transposed ? STRIP_TRANSPOSED
+                             : least(STRIP_BYTES, SUMS_BYTES / p->m / 64 * 64) / p->b.size;
     w->strips = parts(p->n, w->strip);
-    w->group = w->turned ? CHUNKS_TURNED : w->narrow ? CHUNKS_NARROW : 1;
+    w->group = w->transposed ? CHUNKS_TRANSPOSED : w->narrow ? CHUNKS_NARROW : 1;
     w->groups = parts(w->chunks, w->group);
     w->parallel = w->run->threads > 1 && p->n * p->k >= PARALLEL_BYTES / p->b.size;
 }

@@ -143,7 +143,7 @@ SPECIAL void F(thin_strip)(const tni_mm_thin *job, int64_t column, const int row
     int64_t p = 0;
     UNROLLED for (int r = 0; r < rows; r++) sum[r] = (VECTOR){0};
     for (; p + WIDTH <= job->depth; p += WIDTH) {
-        F(load_turned)(b + p, job->b_column, y);
+        F(load_transposed)(b + p, job->b_column, y);
         UNROLLED for (int r = 0; r < rows; r++)
         {
             UNROLLED for (int i = 0; i < WIDTH; i++) sum[r] =
@@ -170,7 +170,7 @@ SPECIAL void F(thin_rows)(const tni_mm_thin *job, const int rows)
     }
 }
 
-static void F(thin_turned)(const tni_mm_thin *job)
+static void F(thin_transposed)(const tni_mm_thin *job)
 {
     switch (job->rows) {
     case 1: F(thin_rows)(job, 1); break;

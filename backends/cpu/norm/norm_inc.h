@@ -53,13 +53,13 @@ static double F(row_squares)(const strand *x, int64_t size, REAL mean)
 }
 
 /* Parameters of the normalization of a row; weight and bias are NULL if absent. */
-typedef struct F(turning) {
+typedef struct F(normalizer) {
     REAL mean, factor;
     const REAL *weight, *bias; /* of a piece */
-} F(turning);
+} F(normalizer);
 
 /* y = (x - mean) * factor, times weight, plus bias. */
-INLINE VECTOR F(turned)(F(turning) by, VECTOR v, int64_t i)
+INLINE VECTOR F(normalize)(F(normalizer) by, VECTOR v, int64_t i)
 {
     v = (v - by.mean) * by.factor;
     if (by.weight && by.bias)
@@ -68,26 +68,26 @@ INLINE VECTOR F(turned)(F(turning) by, VECTOR v, int64_t i)
     return by.bias ? v + F(load)(by.bias + i) : v;
 }
 
-INLINE void F(turn_pairs)(tn_dtype in, tn_dtype out, const char *from, char *to, int64_t n,
-                          F(turning) by, bool stream, int64_t next)
+INLINE void F(normalize_pairs)(tn_dtype in, tn_dtype out, const char *from, char *to, int64_t n,
+                               F(normalizer) by, bool stream, int64_t next)
 {
     const int32_t in_size = size_of_dtype(in), out_size = size_of_dtype(out);
     for (int64_t i = 0; i < n; i += 2 * WIDTH) {
         PAIR v = F(load_pair)(in, from + i * in_size);
         fetch_pair(from + i * in_size, next, in_size);
-        v.a = F(turned)(by, v.a, i);
-        v.b = F(turned)(by, v.b, i + WIDTH);
+        v.a = F(normalize)(by, v.a, i);
+        v.b = F(normalize)(by, v.b, i + WIDTH);
         F(save_pair)(out, to + i * out_size, v, stream);
     }
 }
 
-INLINE int F(turn_piece)(tn_dtype out, tn_dtype in, const char *from, char *to, int64_t n,
-                         F(turning) by, bool stream, int64_t next)
+INLINE int F(normalize_piece)(tn_dtype out, tn_dtype in, const char *from, char *to, int64_t n,
+                              F(normalizer) by, bool stream, int64_t next)
 {
     if (in == out)
-        F(turn_pairs)(out, out, from, to, n, by, stream, next);
+        F(normalize_pairs)(out, out, from, to, n, by, stream, next);
     else
-        F(turn_pairs)(in, out, from, to, n, by, stream, next);
+        F(normalize_pairs)(in, out, from, to, n, by, stream, next);
     return 0;
 }
 
@@ -99,17 +99,17 @@ static void F(norm_row)(const strand *row, const tn_each_op *op)
     const strand *x = &row[TN_EACH_IN], *y = &row[TN_EACH_OUT];
     const strand *weight = &row[TN_NORM_WEIGHT], *bias = &row[TN_NORM_BIAS];
     const double count = (double)op->size;
-    F(turning)
+    F(normalizer)
     by = {.mean = op->kind == TN_NORM_LAYER ? (REAL)(F(row_sum)(x, op->size) / count) : 0};
     by.factor = (REAL)(1 / sqrt(F(row_squares)(x, op->size, by.mean) / count + op->value));
     for (int64_t at = 0, n; at < op->size; at += n) {
         n = piece_of(op->size - at < ROOM ? op->size - at : ROOM);
         const char *from = gather_piece(x, at, n, raw[0]);
         char *to = piece_room(y, at, n, raw[1]);
-        by.weight = weight->data ? F(take_piece)(weight, at, n, rooms[0]) : NULL;
-        by.bias = bias->data ? F(take_piece)(bias, at, n, rooms[1]) : NULL;
-        (void)FOR_DTYPE(y->dtype, F(turn_piece), x->dtype, from, to, n, by, is_streamed(y, at, n),
-                        x->next);
+        by.weight = weight->data ? F(read_piece)(weight, at, n, rooms[0]) : NULL;
+        by.bias = bias->data ? F(read_piece)(bias, at, n, rooms[1]) : NULL;
+        (void)FOR_DTYPE(y->dtype, F(normalize_piece), x->dtype, from, to, n, by,
+                        is_streamed(y, at, n), x->next);
         if (to == raw[1])
             put_back(y, at, n, raw[1]);
     }

@@ -81,7 +81,7 @@ MIXERS(16, 8, 4)
     }
 
 /* Transposes a square of 4-byte words, first within quarters of 16 bytes. */
-INLINE void turn_words(vu *x)
+INLINE void transpose_words(vu *x)
 {
     UNROLLED for (int i = 0; i < LANES; i += 4)
     {
@@ -96,7 +96,7 @@ INLINE void turn_words(vu *x)
     SWAP(32, 8, LANES)
 }
 
-INLINE void turn_doubles(vu *x){SWAP(8, 1, DOUBLES) SWAP(16, 2, DOUBLES) SWAP(32, 4, DOUBLES)}
+INLINE void transpose_doubles(vu *x){SWAP(8, 1, DOUBLES) SWAP(16, 2, DOUBLES) SWAP(32, 4, DOUBLES)}
 
 /* Combines elements of `parts` rows into 4-byte words of `parts` elements: those of part `which` of
  * each quarter. */
@@ -123,7 +123,7 @@ INLINE void square(int parts, char *out, int64_t out_stride, const char *in, int
         vu x[LANES];
         UNROLLED for (int i = 0; i < LANES; i++) x[i] =
             words_of(parts, which, in + i * parts * in_stride, in_stride);
-        turn_words(x);
+        transpose_words(x);
         UNROLLED for (int i = 0; i < LANES; i++) save_vector(
             out + (i / 4 * parts + which) * 4 * out_stride + i % 4 * out_stride, x[i], stream);
     }
@@ -133,7 +133,7 @@ INLINE void square_8(char *out, int64_t out_stride, const char *in, int64_t in_s
 {
     vu x[DOUBLES];
     UNROLLED for (int i = 0; i < DOUBLES; i++) x[i] = load_u32(in + i * in_stride);
-    turn_doubles(x);
+    transpose_doubles(x);
     UNROLLED for (int i = 0; i < DOUBLES; i++) save_vector(out + i * out_stride, x[i], stream);
 }
 
@@ -144,7 +144,7 @@ INLINE void square_8(char *out, int64_t out_stride, const char *in, int64_t in_s
 
 /* Squares of whole cache lines. If a vector is shorter than a line, they are made in a buffer and
  * written one line after the other. The tails that fill no line are copied by elements. */
-#define TURN(bytes)                                                                                \
+#define TRANSPOSE(bytes)                                                                           \
     static void lines_##bytes(char *out, const char *in, const plane *p)                           \
     {                                                                                              \
         enum { N = sizeof(vu) / bytes, LINE = 64 / bytes };                                        \
@@ -168,7 +168,7 @@ INLINE void square_8(char *out, int64_t out_stride, const char *in, int64_t in_s
         }                                                                                          \
     }                                                                                              \
                                                                                                    \
-    static void turn_##bytes(char *out, const char *in, const plane *p)                            \
+    static void transpose_##bytes(char *out, const char *in, const plane *p)                       \
     {                                                                                              \
         enum { LINE = 64 / bytes };                                                                \
         int64_t rows = p->rows / LINE * LINE, columns = p->columns / LINE * LINE;                  \
@@ -183,12 +183,12 @@ INLINE void square_8(char *out, int64_t out_stride, const char *in, int64_t in_s
                          p->columns - done, bytes);                                                \
         }                                                                                          \
     }
-TURN(8)
-TURN(4)
-TURN(2)
-TURN(1)
+TRANSPOSE(8)
+TRANSPOSE(4)
+TRANSPOSE(2)
+TRANSPOSE(1)
 
-static void turn_any(char *out, const char *in, const plane *p, int32_t size)
+static void transpose_any(char *out, const char *in, const plane *p, int32_t size)
 {
     for (int64_t r = 0; r < p->rows; r++)
         move_strided(out + r * p->out_stride, 1, in + r * size, p->in_stride / size, p->columns,
@@ -196,7 +196,7 @@ static void turn_any(char *out, const char *in, const plane *p, int32_t size)
 }
 
 /* Items are strips of the plane. */
-static void turn_body(const loop *it, char *const *data, int64_t at, int64_t n)
+static void transpose_body(const loop *it, char *const *data, int64_t at, int64_t n)
 {
     plane whole_plane = *(const plane *)it->more, strip = whole_plane;
     int32_t size = it->size[0];
@@ -208,11 +208,11 @@ static void turn_body(const loop *it, char *const *data, int64_t at, int64_t n)
         int64_t left = whole_plane.columns - (at + i) * width;
         strip.columns = left < width ? left : width;
         switch (size) {
-        case 1: turn_1(out, in, &strip); break;
-        case 2: turn_2(out, in, &strip); break;
-        case 4: turn_4(out, in, &strip); break;
-        case 8: turn_8(out, in, &strip); break;
-        default: turn_any(out, in, &strip, size);
+        case 1: transpose_1(out, in, &strip); break;
+        case 2: transpose_2(out, in, &strip); break;
+        case 4: transpose_4(out, in, &strip); break;
+        case 8: transpose_8(out, in, &strip); break;
+        default: transpose_any(out, in, &strip, size);
         }
     }
 }
@@ -224,7 +224,7 @@ static void copy_body(const loop *it, char *const *data, int64_t at, int64_t n)
 }
 
 /* The outer dimension in which in is contiguous, if out is contiguous in the inner one; else -1. */
-static int32_t turned_dimension(const tn_walk *walk)
+static int32_t transposed_dimension(const tn_walk *walk)
 {
     if (walk->stride[0] != 1 || walk->stride[1] == 1 || walk->stride[1] == 0)
         return -1;
@@ -254,7 +254,7 @@ static void make_plane(loop *it, int32_t d, plane *out)
     walk->size = (out->columns + strip - 1) / strip;
     walk->stride[0] = strip;
     walk->stride[1] = strip * out->in_stride / it->size[0];
-    it->body = turn_body;
+    it->body = transpose_body;
     it->more = out;
     loop_cut(it, strip * out->rows, 1);
 }
@@ -268,7 +268,7 @@ ISA_KERNEL(permute)
     if (run->op->uses & TN_EACH_USES_IN_PLACE)
         return TN_OK;
     loop_prepare(&it, run, operands, 2, 0, 1);
-    int32_t d = turned_dimension(&it.walk);
+    int32_t d = transposed_dimension(&it.walk);
     if (d >= 0)
         make_plane(&it, d, &p);
     loop_run(&it);

@@ -42,7 +42,7 @@ static double F(reduce_row)(const strand *s, int64_t size, int32_t kind)
     double value = identity(kind);
     for (int64_t at = 0; at < size; at += BLOCK) {
         int64_t n = size - at < BLOCK ? size - at : BLOCK;
-        const REAL *x = F(take_padded)(s, at, n, room, (REAL)identity(kind));
+        const REAL *x = F(read_block_padded)(s, at, n, room, (REAL)identity(kind));
         double more = kind == TN_REDUCE_MAX   ? F(block)(TN_REDUCE_MAX, x, n)
                       : kind == TN_REDUCE_MIN ? F(block)(TN_REDUCE_MIN, x, n)
                                               : F(block)(TN_REDUCE_SUM, x, n);
@@ -66,7 +66,7 @@ static void F(reduce_columns)(const loop *it, const below *all, char *in, char *
     tn_walk_seek(walk, 0, &step);
     for (int64_t row = 0, j = 0; row < count; row++) {
         strand s = strand_of(from, in + (step.offset[0] + j * walk->stride[0]) * it->size[1], 1);
-        const REAL *x = F(take)(&s, 0, n, room);
+        const REAL *x = F(read_block)(&s, 0, n, room);
         for (int64_t i = 0; i < n; i += WIDTH)
             F(store)(lanes + i, F(both)(kind, F(load)(lanes + i), F(load)(x + i)));
         if (++rows == FLUSH || row + 1 == count) {
@@ -82,5 +82,5 @@ static void F(reduce_columns)(const loop *it, const below *all, char *in, char *
     strand y = strand_of(to, out, it->walk.stride[0]);
     for (int64_t i = 0; i < whole(n); i++)
         lanes[i] = i < n ? (REAL)finished(all, total[i]) : 0;
-    F(give)(&y, 0, n, lanes);
+    F(write_block)(&y, 0, n, lanes);
 }

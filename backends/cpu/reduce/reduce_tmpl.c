@@ -109,9 +109,9 @@ static void rows_body(const loop *it, char *const *data, int64_t first, int64_t 
         double value = finished(all, reduce_one(all, in));
         _Alignas(64) float narrow[LANES] = {(float)value};
         if (out->dtype == TN_F64)
-            give_f64(&y, 0, 1, &value);
+            write_block_f64(&y, 0, 1, &value);
         else
-            give_f32(&y, 0, 1, narrow);
+            write_block_f32(&y, 0, 1, narrow);
     }
 }
 

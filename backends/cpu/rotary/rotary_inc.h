@@ -19,18 +19,20 @@ static void F(rotary_row)(const strand *s, const tn_each_op *op, int64_t width)
     const strand in_x = F(part_of)(&s[1], op, false), in_y = F(part_of)(&s[1], op, true);
     for (int64_t at = 0; at < op->size / 2; at += ROOM / 2) {
         int64_t n = op->size / 2 - at < ROOM / 2 ? op->size / 2 - at : ROOM / 2;
-        const REAL *x = F(take)(&in_x, at, n, rooms[0]), *y = F(take)(&in_y, at, n, rooms[1]);
-        const REAL *cosine = F(take)(&s[2], at, n, rooms[2]),
-                   *sine = F(take)(&s[3], at, n, rooms[3]);
-        REAL *to_x = F(room)(&out_x, at, n, rooms[4]), *to_y = F(room)(&out_y, at, n, rooms[5]);
+        const REAL *x = F(read_block)(&in_x, at, n, rooms[0]),
+                   *y = F(read_block)(&in_y, at, n, rooms[1]);
+        const REAL *cosine = F(read_block)(&s[2], at, n, rooms[2]),
+                   *sine = F(read_block)(&s[3], at, n, rooms[3]);
+        REAL *to_x = F(block_room)(&out_x, at, n, rooms[4]),
+             *to_y = F(block_room)(&out_y, at, n, rooms[5]);
         for (int64_t i = 0; i < n; i += WIDTH) {
             VECTOR a = F(load)(x + i), b = F(load)(y + i);
             VECTOR c = F(load)(cosine + i), d = F(load)(sine + i);
             F(store)(to_x + i, a * c - b * d);
             F(store)(to_y + i, a * d + b * c);
         }
-        F(give)(&out_x, at, n, to_x);
-        F(give)(&out_y, at, n, to_y);
+        F(write_block)(&out_x, at, n, to_x);
+        F(write_block)(&out_y, at, n, to_y);
     }
     if (strand_at(&s[0], 0) != strand_at(&s[1], 0))
         move_strided(strand_at(&s[0], op->size), s[0].stride, strand_at(&s[1], op->size),

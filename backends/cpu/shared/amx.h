@@ -18,14 +18,14 @@ enum { AMX_REGISTERS = 8, AMX_ROWS = 16, AMX_ROW_BYTES = 64 };
 
 /* A compiler barrier: the compiler does not know that tile registers are loaded from memory and
  * stored to it. */
-INLINE void settle(const void *memory)
+INLINE void order_memory(const void *memory)
 {
     __asm__ volatile("" : : "r"(memory) : "memory");
 }
 
 /* Configures the registers, until _tile_release: whole rows; those of sums and A have at most
  * `rows` rows. */
-INLINE void amx_begin(int64_t rows)
+INLINE void amx_configure(int64_t rows)
 {
     struct {
         uint8_t palette, start_row, reserved[14];
@@ -37,7 +37,7 @@ INLINE void amx_begin(int64_t rows)
         form.bytes[i] = AMX_ROW_BYTES;
         form.rows[i] = (uint8_t)(whole ? AMX_ROWS : rows);
     }
-    settle(&form);
+    order_memory(&form);
     _tile_loadconfig(&form);
 }
 

@@ -102,7 +102,7 @@ static inline const void *gather(const strand *s, int64_t at, int64_t n, void *r
     }
 
 /* Returns elements at..at+n as f32; `room` must have space for BLOCK of them. */
-static inline const float *take_f32(const strand *s, int64_t at, int64_t n, float *room)
+static inline const float *read_block_f32(const strand *s, int64_t at, int64_t n, float *room)
 {
     _Alignas(64) char raw[BLOCK * 4];
     if (s->dtype == TN_F32)
@@ -120,8 +120,8 @@ static inline const float *take_f32(const strand *s, int64_t at, int64_t n, floa
     return room;
 }
 
-/* Returns where elements at..at+n may be written as f32 before give_f32. */
-static inline float *room_f32(const strand *s, int64_t at, int64_t n, float *room)
+/* Returns where elements at..at+n may be written as f32 before write_block_f32. */
+static inline float *block_room_f32(const strand *s, int64_t at, int64_t n, float *room)
 {
     return s->dtype == TN_F32 && is_block(s, n) && !s->stream ? (float *)(void *)strand_at(s, at)
                                                               : room;
@@ -162,8 +162,8 @@ INLINE void narrow_block(tn_dtype dtype, char *to, const float *from, int64_t n,
 
 /* Writes elements at..at+n from f32, of which whole vectors may be read; prefetches `next` bytes
  * ahead. */
-static inline void give_fetching(const strand *s, int64_t at, int64_t n, const float *from,
-                                 int64_t next)
+static inline void write_block_fetching(const strand *s, int64_t at, int64_t n, const float *from,
+                                        int64_t next)
 {
     _Alignas(64) char raw[BLOCK * 4];
     const bool is_float = (s->dtype & 255) >= TN_DTYPE_CODE_FLOAT;
@@ -188,23 +188,23 @@ static inline void give_fetching(const strand *s, int64_t at, int64_t n, const f
         put_back(s, at, n, raw);
 }
 
-static inline void give_f32(const strand *s, int64_t at, int64_t n, const float *from)
+static inline void write_block_f32(const strand *s, int64_t at, int64_t n, const float *from)
 {
-    give_fetching(s, at, n, from, 0);
+    write_block_fetching(s, at, n, from, 0);
 }
 
 /* The same for f64; only f64 operands are computed in f64. */
-static inline const double *take_f64(const strand *s, int64_t at, int64_t n, double *room)
+static inline const double *read_block_f64(const strand *s, int64_t at, int64_t n, double *room)
 {
     return gather(s, at, n, room);
 }
 
-static inline double *room_f64(const strand *s, int64_t at, int64_t n, double *room)
+static inline double *block_room_f64(const strand *s, int64_t at, int64_t n, double *room)
 {
     return is_block(s, n) && !s->stream ? (double *)(void *)strand_at(s, at) : room;
 }
 
-static inline void give_f64(const strand *s, int64_t at, int64_t n, const double *from)
+static inline void write_block_f64(const strand *s, int64_t at, int64_t n, const double *from)
 {
     char *target = strand_at(s, at);
     if (target != (const char *)(const void *)from)
@@ -212,17 +212,17 @@ static inline void give_f64(const strand *s, int64_t at, int64_t n, const double
 }
 
 /* Returns elements at..at+n, padded with `value` up to a whole vector. */
-#define TAKE_PADDED(real, name, width)                                                       \
-    static inline const real *take_padded_##name(const strand *s, int64_t at, int64_t n,     \
-                                                 real *room, real value)                     \
-    {                                                                                        \
-        const real *block = take_##name(s, at, n, room);                                     \
-        for (int64_t i = n / width * width; i < n && block == room; i += width)              \
-            store_##name(room + i, first_lanes_##name(load_##name(room + i), n - i, value)); \
-        return block;                                                                        \
+#define READ_PADDED(real, name, width)                                                         \
+    static inline const real *read_block_padded_##name(const strand *s, int64_t at, int64_t n, \
+                                                       real *room, real value)                 \
+    {                                                                                          \
+        const real *block = read_block_##name(s, at, n, room);                                 \
+        for (int64_t i = n / width * width; i < n && block == room; i += width)                \
+            store_##name(room + i, first_lanes_##name(load_##name(room + i), n - i, value));   \
+        return block;                                                                          \
     }
-TAKE_PADDED(float, f32, LANES)
-TAKE_PADDED(double, f64, DOUBLES)
-#undef TAKE_PADDED
+READ_PADDED(float, f32, LANES)
+READ_PADDED(double, f64, DOUBLES)
+#undef READ_PADDED
 
 #endif

@@ -40,18 +40,18 @@ static inline const char *gather_piece(const strand *s, int64_t at, int64_t n, c
 }
 
 /* Returns a piece as numbers, with zeros up to GROUP; for weights. */
-static inline const float *take_piece_f32(const strand *s, int64_t at, int64_t n, float *room)
+static inline const float *read_piece_f32(const strand *s, int64_t at, int64_t n, float *room)
 {
     _Alignas(64) char raw[GROUP * 8];
     if (n >= GROUP)
-        return take_f32(s, at, n, room);
+        return read_block_f32(s, at, n, room);
     const pair_f32 v = load_pair_f32(s->dtype, gather_piece(s, at, n, raw));
     store_f32(room, v.a);
     store_f32(room + LANES, v.b);
     return room;
 }
 
-static inline const double *take_piece_f64(const strand *s, int64_t at, int64_t n, double *room)
+static inline const double *read_piece_f64(const strand *s, int64_t at, int64_t n, double *room)
 {
     return (const double *)(const void *)gather_piece(s, at, n, (char *)room);
 }

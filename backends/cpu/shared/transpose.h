@@ -63,7 +63,7 @@ INLINE __m512 load_halves(const float *from, int64_t apart)
 
 /* Four elements of each of 8 rows: element i in quarters 0 and 2, element i + 4 in quarters 1 and
  * 3. */
-INLINE void load_turned_halves(const float *from, int64_t row, __m512 *x)
+INLINE void load_transposed_halves(const float *from, int64_t row, __m512 *x)
 {
     __m512 v[4];
     UNROLLED for (int i = 0; i < 4; i++) v[i] = load_halves(from + i * row, 4 * row);
@@ -77,13 +77,13 @@ INLINE void load_turned_halves(const float *from, int64_t row, __m512 *x)
     }
 }
 
-INLINE void load_turned_f32(const float *from, int64_t row, vf *x)
+INLINE void load_transposed_f32(const float *from, int64_t row, vf *x)
 {
     UNROLLED for (int half = 0; half < 16; half += 8)
     {
         __m512 first[4], second[4];
-        load_turned_halves(from + half, row, first);
-        load_turned_halves(from + 8 * row + half, row, second);
+        load_transposed_halves(from + half, row, first);
+        load_transposed_halves(from + 8 * row + half, row, second);
         UNROLLED for (int i = 0; i < 4; i++)
         {
             x[half + i] = (vf)_mm512_shuffle_f32x4(first[i], second[i], 0x88);
@@ -100,7 +100,7 @@ INLINE __m512d load_quarters(const double *from, int64_t apart)
     return _mm512_mask_broadcast_f64x2(v, 0xc0, _mm_loadu_pd(from + 3 * apart));
 }
 
-INLINE void load_turned_f64(const double *from, int64_t row, vd *x)
+INLINE void load_transposed_f64(const double *from, int64_t row, vd *x)
 {
     UNROLLED for (int i = 0; i < 8; i += 2)
     {
@@ -113,13 +113,13 @@ INLINE void load_turned_f64(const double *from, int64_t row, vd *x)
 
 #else
 
-INLINE void load_turned_f32(const float *from, int64_t row, vf *x)
+INLINE void load_transposed_f32(const float *from, int64_t row, vf *x)
 {
     UNROLLED for (int i = 0; i < LANES; i++) x[i] = load_f32(from + i * row);
     transpose_f32(x);
 }
 
-INLINE void load_turned_f64(const double *from, int64_t row, vd *x)
+INLINE void load_transposed_f64(const double *from, int64_t row, vd *x)
 {
     UNROLLED for (int i = 0; i < LANES / 2; i++) x[i] = load_f64(from + i * row);
     transpose_f64(x);

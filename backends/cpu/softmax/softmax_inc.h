@@ -113,11 +113,11 @@ static void F(row_shift)(const strand *x, const strand *y, int64_t size, REAL ma
     _Alignas(64) REAL room[ROOM / 2], other[ROOM / 2];
     for (int64_t at = 0; at < size; at += ROOM / 2) {
         int64_t n = size - at < ROOM / 2 ? size - at : ROOM / 2;
-        const REAL *from = F(take)(x, at, n, room);
-        REAL *to = F(room)(y, at, n, other);
+        const REAL *from = F(read_block)(x, at, n, room);
+        REAL *to = F(block_room)(y, at, n, other);
         for (int64_t i = 0; i < n; i += WIDTH)
             F(store)(to + i, (F(load)(from + i) - max) - less);
-        F(give)(y, at, n, to);
+        F(write_block)(y, at, n, to);
     }
 }
 

@@ -33,8 +33,8 @@ static void F(unary_block)(int32_t kind, const REAL *x, REAL *y, int64_t n, int6
 static void F(unary_part)(const strand *in, const strand *out, int32_t kind, int64_t at, int64_t n)
 {
     _Alignas(64) REAL room[BLOCK], other[BLOCK];
-    const REAL *x = F(take)(in, at, n, room);
-    REAL *y = F(room)(out, at, n, other);
+    const REAL *x = F(read_block)(in, at, n, room);
+    REAL *y = F(block_room)(out, at, n, other);
     F(unary_block)(kind, x, y, n, in->next);
-    F(give)(out, at, n, y);
+    F(write_block)(out, at, n, y);
 }

@@ -13,7 +13,7 @@ typedef struct shape {
     double down, across, along; /* vectors of m, n and k */
     double rest;                /* elements of k that do not fill a vector */
     double groups;              /* of rows: of four, then two, then one; each has its own latency */
-    bool turned;                /* B is contiguous along k */
+    bool transposed;            /* B is contiguous along k */
     tni_mm_traffic traffic;
 } shape;
 
@@ -36,7 +36,7 @@ static void look(const tn_query *query, const tni_mm_product *p, shape *out)
                    .along = tni_mm_parts(p->k, lanes),
                    .rest = (double)(p->k % lanes),
                    .groups = (double)groups,
-                   .turned = p->b.column != 1 && p->n > 1 && p->k > 1};
+                   .transposed = p->b.column != 1 && p->n > 1 && p->k > 1};
     tni_mm_traffic_of(p, &out->traffic);
 }
 
@@ -72,7 +72,7 @@ static double few_columns(const shape *s, const tni_mm_product *p)
 static double small(const shape *s, const tni_mm_product *p)
 {
     enum { FEW = 8, MUCH = 45, LOW = 16, LINES_OF_B = 512, LINE = 64 };
-    if (s->turned)
+    if (s->transposed)
         return s->groups * s->n * s->along + 1.2 * s->m * s->n;
     if (s->n <= FEW && s->k >= MUCH)
         return few_columns(s, p);
@@ -92,9 +92,10 @@ static double large(const shape *s, const tni_mm_product *p)
     enum { ROWS = 4, LINE = 64 };
     const double rows = tni_mm_parts(p->m, ROWS) * ROWS, size = (double)p->a.size;
     const double step = 0.14 + 0.015 * size, pack = 0.17 + 0.012 * size;
-    return (s->turned ? 160 : 95) + step * rows * s->across * s->k + pack * s->m * s->k +
-           (s->turned ? 0.45 : 0.2) * s->n * s->k + 1.6 * s->m * s->n * (double)p->out.size / LINE +
-           3 * s->traffic.read + 3.5 * s->traffic.written;
+    return (s->transposed ? 160 : 95) + step * rows * s->across * s->k + pack * s->m * s->k +
+           (s->transposed ? 0.45 : 0.2) * s->n * s->k +
+           1.6 * s->m * s->n * (double)p->out.size / LINE + 3 * s->traffic.read +
+           3.5 * s->traffic.written;
 }
 
 /* On Arm, both operands of every product are packed, even for a single column. */
@@ -102,7 +103,7 @@ static double any_arm(const shape *s, const tni_mm_product *p)
 {
     enum { ROWS = 4 };
     const double rows = tni_mm_parts(p->m, ROWS) * ROWS, size = (double)p->a.size;
-    const double pack_b = s->turned ? 0.25 + 0.042 * size : 0.045 * size;
+    const double pack_b = s->transposed ? 0.25 + 0.042 * size : 0.045 * size;
     return 0.23 * rows * s->across * s->k + 0.12 * size * s->m * s->k + pack_b * s->n * s->k +
            0.14 * size * s->m * s->n + 3 * s->traffic.read + 3.5 * s->traffic.written;
 }
@@ -125,7 +126,7 @@ static double any_x86(const shape *s, const tni_mm_product *p)
     const double products = s->m * s->n * s->k;
     if (p->n == 1)
         return column(s, p);
-    if (products <= 1e6 && (!s->turned || (s->m * s->n <= 1200 && s->k >= 32)))
+    if (products <= 1e6 && (!s->transposed || (s->m * s->n <= 1200 && s->k >= 32)))
         return small(s, p);
     return large(s, p);
 }

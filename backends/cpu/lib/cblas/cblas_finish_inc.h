@@ -11,8 +11,8 @@ static void F(finish_row)(const tni_finish_job *job, int64_t row)
         (char *)((REAL *)job->out + row * job->out_stride), job->dtype, size, 1, 0, false};
     for (int64_t at = 0; at < job->columns; at += BLOCK) {
         int64_t n = job->columns - at < BLOCK ? job->columns - at : BLOCK;
-        REAL *x = F(room)(&out, at, n, room);
-        const REAL *from = F(take)(&out, at, n, room);
+        REAL *x = F(block_room)(&out, at, n, room);
+        const REAL *from = F(read_block)(&out, at, n, room);
         if (job->bias) {
             const strand bias = {(char *)(uintptr_t)((const REAL *)job->bias + row * job->bias_row),
                                  job->dtype,
@@ -20,11 +20,11 @@ static void F(finish_row)(const tni_finish_job *job, int64_t row)
                                  job->bias_column,
                                  0,
                                  false};
-            const REAL *more = F(take)(&bias, at, n, other);
+            const REAL *more = F(read_block)(&bias, at, n, other);
             for (int64_t i = 0; i < n; i += WIDTH)
                 F(store)(x + i, F(load)(from + i) + F(load)(more + i));
         }
         F(activate)(job->activation, x, n);
-        F(give)(&out, at, n, x);
+        F(write_block)(&out, at, n, x);
     }
 }

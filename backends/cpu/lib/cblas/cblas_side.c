@@ -17,8 +17,8 @@ static bool lay(const tni_mm_side *it, int64_t rows, int64_t columns, tni_side *
     return out->leading >= rows && out->leading <= INT_MAX;
 }
 
-static tn_status refuse(tn_refusal *why, const tni_mm_side *it, const tni_side *found, int64_t rows,
-                        int64_t columns)
+static tn_status reject_side(tn_refusal *why, const tni_mm_side *it, const tni_side *found,
+                             int64_t rows, int64_t columns)
 {
     static const char *const names[] = {"a.stride", "b.stride", "out.stride"};
     bool great = found->leading > INT_MAX;
@@ -39,14 +39,14 @@ tn_status tni_sides_describe(const tn_op *op, tni_mm_product *out, tni_sides *ou
     tni_mm_product *p = out;
     tni_mm_describe(op, p);
     if (p->m == 1 && p->n > 1 && p->out.column != 1)
-        tni_mm_turn(p);
+        tni_mm_transpose(p);
     if (p->k > INT_MAX)
         return tn_refuse(why, TN_REFUSE_SHAPE, "k", INT_MAX, p->k);
     if (!lay(&p->a, p->m, p->k, &out_sides->a))
-        return refuse(why, &p->a, &out_sides->a, p->m, p->k);
+        return reject_side(why, &p->a, &out_sides->a, p->m, p->k);
     if (!lay(&p->b, p->k, p->n, &out_sides->b))
-        return refuse(why, &p->b, &out_sides->b, p->k, p->n);
+        return reject_side(why, &p->b, &out_sides->b, p->k, p->n);
     if (!lay(&p->out, p->m, p->n, &out_sides->out) || out_sides->out.by_columns)
-        return refuse(why, &p->out, &out_sides->out, p->m, p->n);
+        return reject_side(why, &p->out, &out_sides->out, p->m, p->n);
     return TN_OK;
 }

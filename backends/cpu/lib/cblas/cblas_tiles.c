@@ -40,7 +40,7 @@ static int64_t share(int64_t wished, const tni_mm_product *product)
 }
 
 /* Starts with whole matrices; several of them form a task if one is too small. */
-static void begin(const tni_mm_product *p, tni_tiles *out)
+static void init_tiles(const tni_mm_product *p, tni_tiles *out)
 {
     double work = (double)p->m * (double)p->n * (double)p->k;
     *out = (tni_tiles){.m = p->m,
@@ -55,7 +55,7 @@ static void begin(const tni_mm_product *p, tni_tiles *out)
         out->group = (int64_t)(GRAIN / (work + 64));
 }
 
-static void settle(tni_tiles *tiles, int64_t rows, int64_t columns)
+static void finish_tiles(tni_tiles *tiles, int64_t rows, int64_t columns)
 {
     tiles->rows = rows;
     tiles->columns = columns;
@@ -68,7 +68,7 @@ void tni_tiles_cut(const tni_mm_product *p, int64_t wished, tni_tiles *out)
 {
     const double k = depth_of(p);
     int64_t rows = p->m, columns = p->n;
-    begin(p, out);
+    init_tiles(p, out);
     while (((double)rows * (double)columns * k > 2 * GRAIN &&
             tiles_of(p->m, rows) * tiles_of(p->n, columns) < share(wished, p) &&
             (rows > TILE_LEAST || columns > TILE_LEAST)) ||
@@ -78,20 +78,20 @@ void tni_tiles_cut(const tni_mm_product *p, int64_t wished, tni_tiles *out)
         else
             columns = half(columns);
     }
-    settle(out, rows, columns);
+    finish_tiles(out, rows, columns);
 }
 
 void tni_tiles_cut_rows(const tni_mm_product *p, int64_t wished, tni_tiles *out)
 {
     const double row = (double)p->n * depth_of(p);
     int64_t rows = p->m;
-    begin(p, out);
+    init_tiles(p, out);
     while ((double)rows * row > 2 * GRAIN && tiles_of(p->m, rows) < share(wished, p) &&
            rows > TILE_LEAST)
         rows = half(rows);
     while (rows > 1 && rows < p->m && p->m % rows == 1)
         rows += TILE_LEAST;
-    settle(out, least(rows, p->m), p->n);
+    finish_tiles(out, least(rows, p->m), p->n);
 }
 
 void tni_tiles_loop(const tni_tiles *tiles, const tn_run *run, tn_task *task, void *user)

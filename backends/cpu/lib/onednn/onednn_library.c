@@ -87,7 +87,7 @@ static void set_openmp(const void *library, int threads)
     ((const tni_dnnl *)library)->omp_set_num_threads(threads);
 }
 
-static tn_status begin(tni_dnnl *self, tn_error *err)
+static tn_status init_dnnl(tni_dnnl *self, tn_error *err)
 {
     enum { CPU = 1 };
     const tni_dnnl_version *version = self->version();
@@ -114,7 +114,7 @@ static tn_status open_dnnl(const tn_host *host, void **out_self, tn_error *err)
     if (status)
         return status;
     ((tni_dnnl *)table)->tiles_wished = tni_tiles_wished(host);
-    status = begin(table, err);
+    status = init_dnnl(table, err);
     if (status)
         host->release(host->self, table);
     else

@@ -3,8 +3,8 @@
 #include "../cblas/cblas_side.h"
 #include "onednn_matmul.h"
 
-static tn_status refuse(tn_refusal *why, int32_t code, const char *what, int64_t needed,
-                        int64_t found, const char *text)
+static tn_status reject_product(tn_refusal *why, int32_t code, const char *what, int64_t needed,
+                                int64_t found, const char *text)
 {
     (void)tn_refuse(why, code, what, needed, found);
     if (why)
@@ -18,8 +18,8 @@ static tn_status admit_i8(const tn_query *query, tn_refusal *why)
     const uint64_t dots = TN_CPU_BIT(AVX512_VNNI) | TN_CPU_BIT(AVX_VNNI);
     if (query->op->operand[TN_MATMUL_A].dtype != TN_I8 || query->cpu_features & dots)
         return TN_OK;
-    return refuse(why, TN_REFUSE_DEVICE, "instructions", 1, 0,
-                  "without avx512-vnni or avx-vnni its sums of i8 are not exact");
+    return reject_product(why, TN_REFUSE_DEVICE, "instructions", 1, 0,
+                          "without avx512-vnni or avx-vnni its sums of i8 are not exact");
 }
 
 /* A bias must have one number for each column, contiguous. */
@@ -27,8 +27,8 @@ static tn_status admit_bias(const tni_mm_product *p, tn_refusal *why)
 {
     if (!p->bias.dtype || (p->bias.row == 0 && (p->bias.column == 1 || p->n == 1)))
         return TN_OK;
-    return refuse(why, TN_REFUSE_STRIDE, "bias.stride", 0, p->bias.row,
-                  "a bias is one number for each column of out, dense");
+    return reject_product(why, TN_REFUSE_STRIDE, "bias.stride", 0, p->bias.row,
+                          "a bias is one number for each column of out, dense");
 }
 
 /* The stride of a single row or column; 1 for other matrices. */
@@ -49,8 +49,8 @@ static tn_status admit_vectors(const tni_mm_product *p, const tni_sides *sides, 
     const int32_t operands[] = {p->a.operand, p->b.operand, p->out.operand};
     for (int32_t i = 0; i < 3 && (p->m == 1 || p->n == 1); i++) {
         if (strides[i] != 1)
-            return refuse(why, TN_REFUSE_STRIDE, names[operands[i]], 1, strides[i],
-                          "a single row or column is dense");
+            return reject_product(why, TN_REFUSE_STRIDE, names[operands[i]], 1, strides[i],
+                                  "a single row or column is dense");
     }
     return TN_OK;
 }
@@ -65,8 +65,8 @@ static tn_status admit_depth(const tn_kernel_row *row, const tni_mm_product *p, 
         return tn_refuse(why, TN_REFUSE_SHAPE, "k", 1, 0);
     if (!tiled || p->k % TILE == 0)
         return TN_OK;
-    return refuse(why, TN_REFUSE_SHAPE, "k", (p->k / TILE + 1) * TILE, p->k,
-                  "k is a multiple of 32: else a NaN of one row can reach another");
+    return reject_product(why, TN_REFUSE_SHAPE, "k", (p->k / TILE + 1) * TILE, p->k,
+                          "k is a multiple of 32: else a NaN of one row can reach another");
 }
 
 static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
