@@ -16,9 +16,9 @@ static tn_status admit_number(double number, const char *what, int64_t most, tn_
     (void)tn_refuse(why, TN_REFUSE_FEATURE, what, power < 0 ? -most : most, power);
     if (why)
         (void)snprintf(why->text, sizeof why->text,
-                       "its power of two is %" PRId64 ", of %" PRId64 " to %" PRId64
-                       ": scores would leave the numbers it computes with",
-                       power, -most, most);
+                       "expected a binary exponent from %" PRId64 " to %" PRId64 ", got %" PRId64
+                       ": scores would overflow or underflow",
+                       -most, most, power);
     return TN_UNSUPPORTED;
 }
 
@@ -58,9 +58,8 @@ static tn_status admit_size(int64_t size, const char *what, tn_refusal *why)
 {
     if (size >= 1 && size <= TNI_AT_LOW_SIZE)
         return TN_OK;
-    return reject_with(
-        why, what, TN_REFUSE_SHAPE, size < 1 ? 1 : TNI_AT_LOW_SIZE, size,
-        "1 to 512 elements are computed with; longer rows are left to other kernels");
+    return reject_with(why, what, TN_REFUSE_SHAPE, size < 1 ? 1 : TNI_AT_LOW_SIZE, size,
+                       "supports 1 to 512 elements in a row");
 }
 
 tn_status tni_at_low_admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
@@ -76,9 +75,10 @@ tn_status tni_at_low_admit(const tn_kernel_row *row, const tn_query *query, tn_r
     if (op->operand[TN_ATTENTION_V].dtype != dtype)
         return tn_refuse(why, TN_REFUSE_DTYPE, "v", dtype, op->operand[TN_ATTENTION_V].dtype);
     if (out != dtype && out != TN_F32)
-        return reject_with(why, "out", TN_REFUSE_DTYPE, dtype, out, "out is of q's dtype or f32");
+        return reject_with(why, "out", TN_REFUSE_DTYPE, dtype, out,
+                           "out must have q's dtype or be f32");
     if (lse && lse != TN_F32)
-        return reject_with(why, "lse", TN_REFUSE_DTYPE, TN_F32, lse, "lse is f32");
+        return reject_with(why, "lse", TN_REFUSE_DTYPE, TN_F32, lse, "lse must be f32");
     if (admit_size(at->size, "size", why) || admit_size(at->value_size, "value_size", why))
         return TN_UNSUPPORTED;
     return tni_at_admit_numbers(op, why);

@@ -21,9 +21,9 @@ static tn_status admit_cast(const tn_kernel_row *row, const tn_query *query, tn_
     (void)row;
     if (!is_castable(out))
         return tni_cpu_reject_dtype(why, "out", TN_F32, out,
-                                    "f64, f32, f16, bf16, i32, i8 and u8 are cast to");
+                                    "can be cast to: f64, f32, f16, bf16, i32, i8 and u8");
     if ((in == TN_F64 || in == TN_I32) && out != TN_F32)
-        return tni_cpu_reject_dtype(why, "out", TN_F32, out, "f64 and i32 are cast to f32 alone");
+        return tni_cpu_reject_dtype(why, "out", TN_F32, out, "f64 and i32 can be cast to f32 only");
     return TN_OK;
 }
 

@@ -75,17 +75,17 @@ static tn_status admit_low(const tn_kernel_row *row, const tn_query *query, tn_r
     (void)row;
     if (b != in)
         return tni_cpu_reject_dtype(why, "b.dtype", in, b,
-                                    "A and B need one dtype: cast one of them");
+                                    "A and B must have the same dtype: cast one of them");
     if (out != own && out != TN_F32)
         return tni_cpu_reject_dtype(why, "out.dtype", own, out,
-                                    "out is of f32, or of the usual dtype");
+                                    "out must be f32 or have A's dtype (i32 for i8)");
     if (bias && bias != out)
-        return tni_cpu_reject_dtype(why, "bias.dtype", out, bias, "bias is of out's dtype");
+        return tni_cpu_reject_dtype(why, "bias.dtype", out, bias, "bias must have out's dtype");
     if (acc && acc != sums && acc != own)
-        return tni_cpu_reject_dtype(why, "acc", sums, acc, "it sums in f32, and of i8 in i32");
+        return tni_cpu_reject_dtype(why, "acc", sums, acc, "the accumulator is f32, or i32 for i8");
     if (op->as.matmul.activation != TN_ACT_NONE && out == TN_I32)
         return tni_cpu_reject_dtype(why, "activation", TN_F32, out,
-                                    "activations need out of floats");
+                                    "activations need an out of floats");
     return TN_OK;
 }
 

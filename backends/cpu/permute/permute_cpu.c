@@ -11,7 +11,8 @@ static tn_status admit_permute(const tn_kernel_row *row, const tn_query *query, 
     const tn_layout *operand = query->op->operand;
     const tn_dtype in = operand[TN_EACH_IN].dtype, out = operand[TN_EACH_OUT].dtype;
     (void)row;
-    return in == out ? TN_OK : tni_cpu_reject_dtype(why, "out", in, out, "out is of in's dtype");
+    return in == out ? TN_OK
+                     : tni_cpu_reject_dtype(why, "out", in, out, "out must have in's dtype");
 }
 
 /* Instruction set, its CPU requirements, bytes per microsecond of a core. */

@@ -11,7 +11,7 @@ static tn_status admit_reduce(const tn_kernel_row *row, const tn_query *query, t
         return tni_cpu_admit_reals(query, names, why);
     (void)tn_refuse(why, TN_REFUSE_FEATURE, "kind", TN_REDUCE_SUM, kind);
     if (why)
-        tn_text_fit(why->text, sizeof why->text, "products are left to kernels with a wider range");
+        tn_text_fit(why->text, sizeof why->text, "products need a kernel with a wider range");
     return TN_UNSUPPORTED;
 }
 

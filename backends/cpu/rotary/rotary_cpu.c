@@ -9,7 +9,7 @@ static tn_status admit_rotary(const tn_kernel_row *row, const tn_query *query, t
     const tn_dtype in = operand[TN_EACH_IN].dtype, out = operand[TN_EACH_OUT].dtype;
     (void)row;
     return in == out ? tni_cpu_admit_reals(query, names, why)
-                     : tni_cpu_reject_dtype(why, "out", in, out, "out is of in's dtype");
+                     : tni_cpu_reject_dtype(why, "out", in, out, "out must have in's dtype");
 }
 
 /* Instruction set, its CPU requirements, bytes per microsecond of a core. */

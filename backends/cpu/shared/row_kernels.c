@@ -28,8 +28,9 @@ tn_status tni_cpu_admit_reals(const tn_query *query, const char *const *names, t
     for (int32_t i = 0; i < op->count; i++) {
         const tn_dtype dtype = op->operand[i].dtype;
         if (dtype && (!is_real(dtype) || (dtype == TN_F64) != is_f64))
-            return tni_cpu_reject_dtype(why, names[i], is_f64 ? TN_F64 : TN_F32, dtype,
-                                        "either all operands are f64, or all are f32, f16 or bf16");
+            return tni_cpu_reject_dtype(
+                why, names[i], is_f64 ? TN_F64 : TN_F32, dtype,
+                "requires that all operands are f64, or all are f32, f16 or bf16");
     }
     return TN_OK;
 }

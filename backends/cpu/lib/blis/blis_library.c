@@ -69,7 +69,7 @@ static tn_status open_blis(const tn_host *host, void **out_self, tn_error *err)
     else
         tni_blis_start(host, self);
     init_threads(self);
-    self->blas.tiles_wished = tni_tiles_wished(host);
+    self->blas.tiles_target = tni_tiles_target(host);
     *out_self = self;
     return TN_OK;
 }

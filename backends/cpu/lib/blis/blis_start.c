@@ -98,7 +98,7 @@ static void init(void *user)
 
 /* Does nothing for AMD's own BLIS, which handles its processors itself; it has names that this one
  * lacks. */
-static int wished(const tn_host *host, const tni_blis *self)
+static int choose_arch(const tn_host *host, const tni_blis *self)
 {
     tn_machine_facts facts;
     if (tni_cpu_variable_is_set("BLIS_ARCH_TYPE") || !tni_cpu_machine_read(host, &facts) ||
@@ -111,7 +111,7 @@ static int wished(const tn_host *host, const tni_blis *self)
 void tni_blis_start(const tn_host *host, tni_blis *self)
 {
     static char variable[32]; /* stays in the environment's list as long as that is used */
-    int arch = wished(host, self);
+    int arch = choose_arch(host, self);
     if (arch >= 0)
         snprintf(variable, sizeof variable, "BLIS_ARCH_TYPE=%d", arch);
     if (arch < 0 || !tni_cpu_call_with(variable, init, self))

@@ -26,7 +26,7 @@ typedef struct tni_cblas {
     void(*zgemm) TNI_CBLAS_COMPLEX;
     tni_vendor_threads threads;
     double alone; /* maximum multiplications that the library computes on one thread by itself */
-    int64_t tiles_wished; /* number of tiles for a large product */
+    int64_t tiles_target; /* number of tiles for a large product */
 } tni_cblas;
 
 /* For the symbol list of a struct that has this one as its member `blas`. */

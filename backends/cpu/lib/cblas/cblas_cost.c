@@ -136,9 +136,9 @@ static double tasks_of(const tni_mm_product *p)
 {
     const double work = (double)p->m * (double)p->n * (double)p->k;
     const double most = tni_mm_parts(p->m, 64) * tni_mm_parts(p->n, 64);
-    const double wished = work > 0x1p22 ? work / 0x1p21 : 1;
+    const double target = work > 0x1p22 ? work / 0x1p21 : 1;
     const double whole = (double)p->matrices * (work < 0x1p21 ? work / 0x1p21 : 1);
-    return (wished < most ? wished : most) * (whole > 1 ? whole : 1);
+    return (target < most ? target : most) * (whole > 1 ? whole : 1);
 }
 
 /* Tiles of one product each pack the data they share, and also load it again from the shared

@@ -107,7 +107,7 @@ tn_status tni_cblas_run(const tn_run *run, tn_error *err)
     if (tni_sides_describe(run->op, &j.product, &j.sides, NULL))
         return fail(run, err);
     j.run = run;
-    tni_tiles_cut(&j.product, ((const tni_cblas *)run->library)->tiles_wished, &j.tiles);
+    tni_tiles_cut(&j.product, ((const tni_cblas *)run->library)->tiles_target, &j.tiles);
     tni_tiles_loop(&j.tiles, run, task, &j);
     return TN_OK;
 }

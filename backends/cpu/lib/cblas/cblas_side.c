@@ -26,10 +26,10 @@ static tn_status reject_side(tn_refusal *why, const tni_mm_side *it, const tni_s
     (void)tn_refuse(why, TN_REFUSE_STRIDE, names[it->operand], great ? INT_MAX : least,
                     found->leading);
     if (why)
-        tn_text_fit(why->text, sizeof why->text,
-                    great
-                        ? "the library counts in 32 bits"
-                        : "rows or columns must be together and may not overlap or run backwards");
+        tn_text_fit(
+            why->text, sizeof why->text,
+            great ? "the library's integers have 32 bits"
+                  : "rows or columns must be contiguous, not overlap, and have positive strides");
     return TN_UNSUPPORTED;
 }
 

@@ -18,14 +18,14 @@ static int64_t half(int64_t tile)
     return parts(tile, 2 * TILE_LEAST) * TILE_LEAST;
 }
 
-int64_t tni_tiles_wished(const tn_host *host)
+int64_t tni_tiles_target(const tn_host *host)
 {
     enum { LEAST = 4, MOST = 256, UNKNOWN = 16 };
     tn_machine_facts facts;
     if (!tni_cpu_machine_read(host, &facts) || facts.hardware_threads.value <= 0)
         return UNKNOWN;
-    int64_t wished = 2 * facts.hardware_threads.value;
-    return wished < LEAST ? LEAST : least(wished, MOST);
+    int64_t target = 2 * facts.hardware_threads.value;
+    return target < LEAST ? LEAST : least(target, MOST);
 }
 
 static double depth_of(const tni_mm_product *product)
@@ -34,9 +34,9 @@ static double depth_of(const tni_mm_product *product)
 }
 
 /* Number of tiles per matrix, if there are several matrices. */
-static int64_t share(int64_t wished, const tni_mm_product *product)
+static int64_t share(int64_t target, const tni_mm_product *product)
 {
-    return tiles_of(wished, product->matrices);
+    return tiles_of(target, product->matrices);
 }
 
 /* Starts with whole matrices; several of them form a task if one is too small. */
@@ -64,13 +64,13 @@ static void finish_tiles(tni_tiles *tiles, int64_t rows, int64_t columns)
     tiles->group = tiles->count > 1 ? 1 : tiles->group;
 }
 
-void tni_tiles_cut(const tni_mm_product *p, int64_t wished, tni_tiles *out)
+void tni_tiles_cut(const tni_mm_product *p, int64_t target, tni_tiles *out)
 {
     const double k = depth_of(p);
     int64_t rows = p->m, columns = p->n;
     init_tiles(p, out);
     while (((double)rows * (double)columns * k > 2 * GRAIN &&
-            tiles_of(p->m, rows) * tiles_of(p->n, columns) < share(wished, p) &&
+            tiles_of(p->m, rows) * tiles_of(p->n, columns) < share(target, p) &&
             (rows > TILE_LEAST || columns > TILE_LEAST)) ||
            rows > TILE_MOST || columns > TILE_MOST) {
         if (rows > columns)
@@ -81,12 +81,12 @@ void tni_tiles_cut(const tni_mm_product *p, int64_t wished, tni_tiles *out)
     finish_tiles(out, rows, columns);
 }
 
-void tni_tiles_cut_rows(const tni_mm_product *p, int64_t wished, tni_tiles *out)
+void tni_tiles_cut_rows(const tni_mm_product *p, int64_t target, tni_tiles *out)
 {
     const double row = (double)p->n * depth_of(p);
     int64_t rows = p->m;
     init_tiles(p, out);
-    while ((double)rows * row > 2 * GRAIN && tiles_of(p->m, rows) < share(wished, p) &&
+    while ((double)rows * row > 2 * GRAIN && tiles_of(p->m, rows) < share(target, p) &&
            rows > TILE_LEAST)
         rows = half(rows);
     while (rows > 1 && rows < p->m && p->m % rows == 1)

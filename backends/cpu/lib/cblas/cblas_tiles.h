@@ -22,13 +22,13 @@ typedef struct tni_tile {
 
 /* Number of tiles that a large product should have on this machine: two for each of its processors,
  * and not more, because operands are packed again for every tile. */
-int64_t tni_tiles_wished(const tn_host *host);
+int64_t tni_tiles_target(const tn_host *host);
 
 /* Splits both dimensions. Small products are not split. */
-void tni_tiles_cut(const tni_mm_product *product, int64_t wished, tni_tiles *out);
+void tni_tiles_cut(const tni_mm_product *product, int64_t target, tni_tiles *out);
 
 /* Splits into whole rows; no tile has a single row unless out has only one. */
-void tni_tiles_cut_rows(const tni_mm_product *product, int64_t wished, tni_tiles *out);
+void tni_tiles_cut_rows(const tni_mm_product *product, int64_t target, tni_tiles *out);
 
 /* Calls task(user, i) for every task, on the thread pool if that helps. */
 void tni_tiles_loop(const tni_tiles *tiles, const tn_run *run, tn_task *task, void *user);

@@ -120,7 +120,7 @@ static tn_status open_mkl(const tn_host *host, void **out_self, tn_error *err)
     }
     self->blas.threads = (tni_vendor_threads){.get = get_threads, .set = set_threads};
     tni_vendor_threads_init(&self->blas.threads);
-    self->blas.tiles_wished = tni_tiles_wished(host);
+    self->blas.tiles_target = tni_tiles_target(host);
     *out_self = self;
     return TN_OK;
 }

@@ -118,7 +118,7 @@ typedef struct tni_dnnl {
     const tni_dnnl_shim *shim;
     void *engine;
     tni_vendor_threads threads;
-    int64_t tiles_wished; /* number of tiles for a large product */
+    int64_t tiles_target; /* number of tiles for a large product */
 } tni_dnnl;
 
 /* Converts a failed call of oneDNN to an error. */

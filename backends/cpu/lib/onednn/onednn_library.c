@@ -113,7 +113,7 @@ static tn_status open_dnnl(const tn_host *host, void **out_self, tn_error *err)
                             sizeof symbols / sizeof symbols[0], sizeof(tni_dnnl), &table, err);
     if (status)
         return status;
-    ((tni_dnnl *)table)->tiles_wished = tni_tiles_wished(host);
+    ((tni_dnnl *)table)->tiles_target = tni_tiles_target(host);
     status = init_dnnl(table, err);
     if (status)
         host->release(host->self, table);

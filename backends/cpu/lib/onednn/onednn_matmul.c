@@ -93,7 +93,7 @@ static tn_status make_primitives(const tn_run *run, bool packed, ready *to, tn_e
         return tn_fail(err, status, 0, run->row->name, "its strides are not admitted");
     if (product.m == 0 || product.n == 0)
         return TN_OK; /* never run */
-    tni_tiles_cut_rows(&product, ((const tni_dnnl *)run->library)->tiles_wished, &to->tiles);
+    tni_tiles_cut_rows(&product, ((const tni_dnnl *)run->library)->tiles_target, &to->tiles);
     int64_t rest = product.m % to->tiles.rows;
     for (size_t i = 0; i < SHAPES && !status; i++) {
         if (i == LAST && rest == 0)

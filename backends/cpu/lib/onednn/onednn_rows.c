@@ -28,7 +28,7 @@ static tn_status admit_bias(const tni_mm_product *p, tn_refusal *why)
     if (!p->bias.dtype || (p->bias.row == 0 && (p->bias.column == 1 || p->n == 1)))
         return TN_OK;
     return reject_product(why, TN_REFUSE_STRIDE, "bias.stride", 0, p->bias.row,
-                          "a bias is one number for each column of out, dense");
+                          "bias must be contiguous, with one element for each column of out");
 }
 
 /* The stride of a single row or column; 1 for other matrices. */
@@ -50,7 +50,7 @@ static tn_status admit_vectors(const tni_mm_product *p, const tni_sides *sides, 
     for (int32_t i = 0; i < 3 && (p->m == 1 || p->n == 1); i++) {
         if (strides[i] != 1)
             return reject_product(why, TN_REFUSE_STRIDE, names[operands[i]], 1, strides[i],
-                                  "a single row or column is dense");
+                                  "a single row or column must be contiguous");
     }
     return TN_OK;
 }
@@ -66,7 +66,7 @@ static tn_status admit_depth(const tn_kernel_row *row, const tni_mm_product *p, 
     if (!tiled || p->k % TILE == 0)
         return TN_OK;
     return reject_product(why, TN_REFUSE_SHAPE, "k", (p->k / TILE + 1) * TILE, p->k,
-                          "k is a multiple of 32: else a NaN of one row can reach another");
+                          "k must be a multiple of 32, or a NaN in one row can reach another row");
 }
 
 static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)

@@ -154,7 +154,7 @@ static tn_status open_openblas(const tn_host *host, void **out_self, tn_error *e
         stop_threads(self);
     }
     init_threads(self);
-    self->blas.tiles_wished = tni_tiles_wished(host);
+    self->blas.tiles_target = tni_tiles_target(host);
     *out_self = self;
     return TN_OK;
 }
