@@ -61,7 +61,7 @@ class UnsupportedError(Error, NotImplementedError):
 
 
 class UnavailableError(Error):
-    """Hardware, driver or library is absent here."""
+    """The hardware, driver or library is missing."""
 
 
 class IncompatibleError(Error):
@@ -85,7 +85,7 @@ class NotPermittedError(Error):
 
 
 class OutOfMemoryError(Error, MemoryError):
-    """No memory for what was asked."""
+    """Not enough memory for the request."""
 
 
 class TimedOutError(Error):
@@ -101,11 +101,11 @@ class NotReadyError(Error):
 
 
 class DeviceLostError(Error):
-    """The device failed; what ran on it is void."""
+    """The device failed; results of its work are lost."""
 
 
 class FileError(Error):
-    """Reading or writing failed, or a file is not what it claims to be."""
+    """Reading or writing failed, or a file is damaged or has the wrong format."""
 
 
 CLASSES: dict[int, type[Error]] = {

@@ -56,24 +56,25 @@ typedef int32_t tn_status;
 /*  name, number, word in reports, meaning */
 #define TN_STATUS_LIST(X)                                                                         \
     X(TN_OK, 0, "ok", "done")                                                                     \
-    X(TN_INVALID_ARGUMENT, 1, "invalid-argument", "the request is wrong in itself")               \
-    X(TN_UNSUPPORTED, 2, "unsupported", "a sound request that nothing permitted here can serve")  \
-    X(TN_UNAVAILABLE, 3, "unavailable", "hardware, driver or library is absent here")             \
+    X(TN_INVALID_ARGUMENT, 1, "invalid-argument", "the request itself is invalid")                \
+    X(TN_UNSUPPORTED, 2, "unsupported",                                                           \
+      "valid, but nothing that is available and permitted can do it")                             \
+    X(TN_UNAVAILABLE, 3, "unavailable", "the hardware, driver or library is missing")             \
     X(TN_INCOMPATIBLE, 4, "incompatible", "present, but of another ABI, architecture or version") \
-    X(TN_NOT_FOUND, 5, "not-found", "nothing of that name")                                       \
-    X(TN_ALREADY_EXISTS, 6, "already-exists", "that name is taken")                               \
+    X(TN_NOT_FOUND, 5, "not-found", "nothing has that name")                                      \
+    X(TN_ALREADY_EXISTS, 6, "already-exists", "the name is already in use")                       \
     X(TN_REFUSED, 7, "refused", "a setting, rule or lock forbids it")                             \
     X(TN_NOT_PERMITTED, 8, "not-permitted", "the system's permissions forbid it")                 \
-    X(TN_OUT_OF_MEMORY, 9, "out-of-memory", "no memory for what was asked")                       \
+    X(TN_OUT_OF_MEMORY, 9, "out-of-memory", "not enough memory for the request")                  \
     X(TN_TIMEOUT, 10, "timeout", "it did not finish within its time limit")                       \
     X(TN_BUSY, 11, "busy", "in use now; the same call may succeed later")                         \
     X(TN_NOT_READY, 12, "not-ready", "not complete yet")                                          \
-    X(TN_DEVICE_LOST, 13, "device-lost", "the device failed; what ran on it is void")             \
+    X(TN_DEVICE_LOST, 13, "device-lost", "the device failed; results of its work are lost")       \
     X(TN_IO, 14, "io", "reading or writing failed")                                               \
-    X(TN_CORRUPT, 15, "corrupt", "data that cannot be what it claims to be")                      \
-    X(TN_CRASHED, 16, "crashed", "foreign code ended its process")                                \
-    X(TN_CANCELLED, 17, "cancelled", "given up on request")                                       \
-    X(TN_INTERNAL, 18, "internal", "a fault of Tenon's own: please report it")
+    X(TN_CORRUPT, 15, "corrupt", "the data is damaged or has the wrong format")                   \
+    X(TN_CRASHED, 16, "crashed", "a module or library ended its process")                         \
+    X(TN_CANCELLED, 17, "cancelled", "cancelled on request")                                      \
+    X(TN_INTERNAL, 18, "internal", "a bug in Tenon: please report it")
 
 enum {
 #define TN_STATUS_ENUM_(name, number, word, meaning) name = number,

@@ -42,27 +42,28 @@ static inline tn_fact tn_fact_unknown(const char *why)
 }
 
 /* Numbers that a device may have: field, word in descriptions and reports, unit, meaning. */
-#define TN_DEVICE_NUMBER_LIST(X)                                                            \
-    X(memory_bytes, "memory", "bytes", "memory of the device, all of it")                   \
-    X(numa_node, "numa_node", "", "the system's number of the memory node it hangs on")     \
-    X(physical_index, "physical_index", "", "its number before any variable hides devices") \
-    X(multi_processor_count, "multi_processor_count", "", "compute units; cores of a CPU")  \
-    X(max_threads_per_multi_processor, "max_threads_per_multi_processor", "",               \
-      "threads that one compute unit holds")                                                \
-    X(max_threads_per_block, "max_threads_per_block", "", "threads of one group")           \
-    X(warp_size, "warp_size", "", "threads that step together")                             \
-    X(registers_per_multi_processor, "registers_per_multi_processor", "",                   \
-      "32-bit registers of one compute unit")                                               \
-    X(shared_memory_per_block, "shared_memory_per_block", "bytes",                          \
-      "the most that a group may ask")                                                      \
-    X(shared_memory_per_multi_processor, "shared_memory_per_multi_processor", "bytes",      \
-      "of one compute unit")                                                                \
-    X(l2_cache_bytes, "l2_cache", "bytes", "the cache before its memory")                   \
-    X(clock_khz, "clock", "kHz", "the highest clock of a compute unit")                     \
-    X(memory_bandwidth, "memory_bandwidth", "bytes/s", "by its data sheet")                 \
-    X(is_integrated, "is_integrated", "", "1: its memory is the host's")                    \
-    X(pinned_memory, "pinned_memory", "", "1: host memory can be pinned for it")            \
-    X(triton_capable, "triton_capable", "", "1: kernels in Triton could run on it")
+#define TN_DEVICE_NUMBER_LIST(X)                                                               \
+    X(memory_bytes, "memory", "bytes", "total memory of the device")                           \
+    X(numa_node, "numa_node", "", "NUMA node that the device is attached to")                  \
+    X(physical_index, "physical_index", "",                                                    \
+      "index of the device before a visibility variable hides any")                            \
+    X(multi_processor_count, "multi_processor_count", "", "compute units; cores of a CPU")     \
+    X(max_threads_per_multi_processor, "max_threads_per_multi_processor", "",                  \
+      "resident threads per compute unit")                                                     \
+    X(max_threads_per_block, "max_threads_per_block", "", "threads per block")                 \
+    X(warp_size, "warp_size", "", "threads that execute in lockstep")                          \
+    X(registers_per_multi_processor, "registers_per_multi_processor", "",                      \
+      "32-bit registers per compute unit")                                                     \
+    X(shared_memory_per_block, "shared_memory_per_block", "bytes",                             \
+      "shared memory limit per block")                                                         \
+    X(shared_memory_per_multi_processor, "shared_memory_per_multi_processor", "bytes",         \
+      "shared memory per compute unit")                                                        \
+    X(l2_cache_bytes, "l2_cache", "bytes", "size of the last cache before device memory")      \
+    X(clock_khz, "clock", "kHz", "highest clock of the compute units")                         \
+    X(memory_bandwidth, "memory_bandwidth", "bytes/s", "memory bandwidth from the data sheet") \
+    X(is_integrated, "is_integrated", "", "1: the device shares the host's memory")            \
+    X(pinned_memory, "pinned_memory", "", "1: host memory can be pinned for it")               \
+    X(triton_capable, "triton_capable", "", "1: Triton kernels can run on it")
 
 /* Bits of tn_device_properties.known: numbers from bit 0 upwards, other properties from bit 63
  * downwards. */

@@ -128,7 +128,7 @@ def enable_math_sdp(enabled: bool) -> None:
 
 
 def cudnn_sdp_enabled() -> bool:
-    """Whether attention may take cuDNN's kernels."""
+    """Whether attention may use cuDNN kernels."""
     return bool(settings.get("cuda.cudnn_sdp"))
 
 

@@ -16,5 +16,5 @@ def is_available() -> bool:
 
 
 def verbose(enable: int) -> Any:
-    """A scope in which MKL tells what it runs; it ends where it began."""
+    """A scope in which MKL logs each call; it ends where it began."""
     return settings.scope({"mkl.verbose": int(enable)})
