@@ -19,8 +19,8 @@ static bool copy_between(trial *t, tn_device *from_device, tn_device *to_device)
             !block_copy(t, &from, before, &to, after, bytes, NULL) ||
             !DO(t, tn_device_synchronize(to_device ? to_device : t->device, &t->err)) ||
             (from_device && !DO(t, tn_device_synchronize(from_device, &t->err))) ||
-            !block_check(t, &to, "where it was copied to") ||
-            !block_check(t, &from, "where it was copied from"))
+            !block_check(t, &to, "destination of the copy") ||
+            !block_check(t, &from, "source of the copy"))
             return false;
     }
     return true;
@@ -72,8 +72,8 @@ static bool odd_alignments(trial *t)
         if (!block_copy(t, &from, a, &to, b, bytes, NULL))
             return false;
     }
-    return block_check(t, &to, "where parts were copied to") &&
-           block_check(t, &from, "where parts were copied from");
+    return block_check(t, &to, "destination of partial copies") &&
+           block_check(t, &from, "source of partial copies");
 }
 
 /* Larger than one chunk of a copy through the host. */
@@ -85,7 +85,7 @@ static bool large(trial *t)
            block_make(t, NULL, BYTES, &back) && block_copy(t, &from, 0, &to, 0, BYTES, NULL) &&
            block_copy(t, &to, 0, &back, 0, BYTES, NULL) &&
            DO(t, tn_device_synchronize(t->device, &t->err)) &&
-           block_check(t, &back, "what came back");
+           block_check(t, &back, "data read back");
 }
 
 typedef struct rows {
@@ -102,8 +102,8 @@ static bool copy_rows(trial *t, const block *from, const block *to, rows r)
                                         .from_pitch = r.from_pitch),
                                 &t->err)) &&
            DO(t, tn_device_synchronize(t->device, &t->err)) &&
-           block_check(t, to, "rows where they were copied to") &&
-           block_check(t, from, "rows where they were copied from");
+           block_check(t, to, "destination of the copied rows") &&
+           block_check(t, from, "source of the copied rows");
 }
 
 static bool two_dimensions(trial *t)
@@ -141,7 +141,7 @@ static bool two_dimensions_refused(trial *t)
                    tn_memory_copy(TN_ARGS(memory_copy, .to_device = t->device, .to = to.at,
                                           .from = from.at, .bytes = 100, .rows = UINT64_MAX / 2),
                                   &t->err)) &&
-           block_check(t, &to, "what refused copies left alone");
+           block_check(t, &to, "destination of refused copies");
 }
 
 static bool overlap(trial *t)
@@ -157,7 +157,7 @@ static bool overlap(trial *t)
                tn_memory_copy(TN_ARGS(memory_copy, .to_device = t->device, .to = b.at,
                                       .from_device = t->device, .from = b.at + 99, .bytes = 100),
                               &t->err)) &&
-           block_copy(t, &b, 0, &b, 100, 100, NULL) && block_check(t, &b, "what lies side by side");
+           block_copy(t, &b, 0, &b, 100, 100, NULL) && block_check(t, &b, "adjacent data");
 }
 
 static bool zero(trial *t)
@@ -166,8 +166,8 @@ static bool zero(trial *t)
     return block_make(t, NULL, 100, &from) && block_make(t, t->device, 100, &to) &&
            block_copy(t, &from, 0, &to, 0, 0, NULL) && block_copy(t, &to, 0, &from, 0, 0, NULL) &&
            DO(t, tn_memory_copy(TN_ARGS(memory_copy, .to_device = t->device), &t->err)) &&
-           block_check(t, &to, "what a copy of nothing left alone") &&
-           block_check(t, &from, "what a copy of nothing left alone");
+           block_check(t, &to, "data around an empty copy") &&
+           block_check(t, &from, "data around an empty copy");
 }
 
 static bool null(trial *t)
@@ -195,25 +195,27 @@ static bool stream_of_another(trial *t)
                    tn_memory_copy(TN_ARGS(memory_copy, .to_device = t->device, .to = to.at,
                                           .from = from.at, .bytes = 100, .stream = stream),
                                   &t->err)) &&
-           block_check(t, &to, "what a refused copy left alone");
+           block_check(t, &to, "destination of a refused copy");
 }
 
 const suite_case cases_copy[] = {
-    {"copy.host-device", "bytes get from the host to the device, those and no others", host_device,
-     0},
-    {"copy.device-host", "and back", device_host, 0},
-    {"copy.device-device", "and within the device", device_device, 0},
-    {"copy.host-host", "and within the host", host_host, 0},
-    {"copy.two-devices", "and from one device to another", two_devices, NEED_TWO_DEVICES},
-    {"copy.other-platform", "and between platforms", other_platform, 0},
-    {"copy.odd-sizes", "at every alignment", odd_alignments, 0},
-    {"copy.large", "and when they are many", large, 0},
-    {"copy.2d", "rows are copied, and what lies between them stays", two_dimensions, 0},
-    {"copy.2d.refusals", "a pitch smaller than a row is refused", two_dimensions_refused, 0},
-    {"copy.overlap", "sides that overlap are refused, neighbours are not", overlap, 0},
-    {"copy.zero", "no bytes are no work", zero, 0},
-    {"copy.null", "NULL is refused", null, 0},
-    {"copy.stream-of-another", "a stream of a third device is refused", stream_of_another,
+    {"copy.host-device", "copies from the host to the device change exactly the bytes copied",
+     host_device, 0},
+    {"copy.device-host", "copies from the device to the host are exact", device_host, 0},
+    {"copy.device-device", "copies within the device are exact", device_device, 0},
+    {"copy.host-host", "copies within the host are exact", host_host, 0},
+    {"copy.two-devices", "copies from one device to another are exact", two_devices,
+     NEED_TWO_DEVICES},
+    {"copy.other-platform", "copies between platforms are exact", other_platform, 0},
+    {"copy.odd-sizes", "copies are exact at every alignment", odd_alignments, 0},
+    {"copy.large", "large copies are exact", large, 0},
+    {"copy.2d", "rows are copied, and the bytes between them do not change", two_dimensions, 0},
+    {"copy.2d.refusals", "a pitch smaller than a row is an error", two_dimensions_refused, 0},
+    {"copy.overlap", "overlapping source and destination are an error, adjacent ones are not",
+     overlap, 0},
+    {"copy.zero", "a copy of 0 bytes succeeds and does nothing", zero, 0},
+    {"copy.null", "NULL is an error", null, 0},
+    {"copy.stream-of-another", "a stream of a third device is an error", stream_of_another,
      NEED_TWO_DEVICES},
     {0},
 };

@@ -90,7 +90,7 @@ static bool per_thread(trial *t)
     if (!DO(t, tn_device_set(t->platform, 1, &t->err)))
         return false;
     if (!host_run_together(1, look_from_another, &other))
-        return trial_fail(t, "the system gives no thread");
+        return trial_fail(t, "the system could not create a thread");
     return EQUAL(t, other.status, TN_OK) && EQUAL(t, other.first, 0) &&
            EQUAL(t, tn_device_current(t->platform), 1);
 }
@@ -163,22 +163,22 @@ static bool guard_of_nothing(trial *t)
 }
 
 const suite_case cases_current[] = {
-    {"current.initial", "a thread begins with device 0", initial, 0},
-    {"current.set", "what is set is current", set, 0},
-    {"current.set-second", "what is set is current, and the default for creating things",
+    {"current.initial", "device 0 is current in a new thread", initial, 0},
+    {"current.set", "the device that is set becomes current", set, 0},
+    {"current.set-second", "the device that is set becomes current and the default for new objects",
      set_second, NEED_TWO_DEVICES},
-    {"current.minus-one", "-1 is no device: it changes nothing and is no failure", minus_one, 0},
-    {"current.out-of-range", "another number is not found, and changes nothing", out_of_range, 0},
-    {"current.exchange", "exchanging gives the previous one", exchange, 0},
-    {"current.exchange-second", "exchanging gives the previous one and moves", exchange_second,
-     NEED_TWO_DEVICES},
-    {"current.per-thread", "each thread has its own", per_thread, NEED_TWO_DEVICES},
-    {"guard.restore", "leaving restores what was current", guard_restores, NEED_TWO_DEVICES},
+    {"current.minus-one", "setting -1 changes nothing and is not an error", minus_one, 0},
+    {"current.out-of-range", "another number gives not-found and changes nothing", out_of_range, 0},
+    {"current.exchange", "exchange returns the previous device", exchange, 0},
+    {"current.exchange-second", "exchange returns the previous device and sets the new one",
+     exchange_second, NEED_TWO_DEVICES},
+    {"current.per-thread", "each thread has its own current device", per_thread, NEED_TWO_DEVICES},
+    {"guard.restore", "leaving restores the previous device", guard_restores, NEED_TWO_DEVICES},
     {"guard.nest", "guards nest", guard_nests, 0},
-    {"guard.restore-after-change", "whatever happened inside, leaving restores", guard_after_change,
-     NEED_TWO_DEVICES},
+    {"guard.restore-after-change", "leaving restores the device even if it was changed inside",
+     guard_after_change, NEED_TWO_DEVICES},
     {"guard.twice", "a guard cannot be entered twice", guard_twice, 0},
-    {"guard.nothing", "NULL, and a guard that was not entered, change nothing", guard_of_nothing,
-     0},
+    {"guard.nothing", "leaving NULL, or a guard that was not entered, changes nothing",
+     guard_of_nothing, 0},
     {0},
 };

@@ -150,7 +150,7 @@ static bool wait_for_all(trial *t, tn_device *device)
     return block_fill_often(t, &work, STEPS, stream) &&
            block_copy(t, &work, 0, &here, 0, BYTES, stream) &&
            DO(t, tn_device_synchronize(device, &t->err)) &&
-           block_check(t, &here, "what was there after waiting for the device");
+           block_check(t, &here, "data after waiting for the device");
 }
 
 static bool synchronize(trial *t)
@@ -218,7 +218,7 @@ static bool use_in_child(void *user, char *words, size_t size)
     if (status)
         snprintf(words, size, "in a forked child: %s: %s", tn_status_name(status), err.message);
     else if (strcmp(bytes, "a forked child") != 0)
-        snprintf(words, size, "in a forked child what was copied to it is something else");
+        snprintf(words, size, "in a forked child the copied data differs");
     else
         return true;
     return false;
@@ -229,7 +229,7 @@ static bool forked(trial *t)
     char words[256] = "";
     switch (host_fork(use_in_child, t, t->on->patience / 2, words, sizeof words)) {
     case HOST_CHILD_TRUE: return DO(t, tn_device_health(t->device, &t->err));
-    case HOST_NO_FORK: return trial_unavailable(t, "needs fork(), which is not here");
+    case HOST_NO_FORK: return trial_unavailable(t, "needs fork(), which this system does not have");
     default: return trial_fail(t, "%s", words);
     }
 }
@@ -243,21 +243,23 @@ static bool null_device(trial *t)
 }
 
 const suite_case cases_device[] = {
-    {"device.initialized", "maybe_exchange initialises no device, and set does", initialized, 0},
-    {"device.count", "devices are numbered from 0, and no other number is one", count, 0},
+    {"device.initialized", "tn_device_maybe_exchange initializes no device, tn_device_set does",
+     initialized, 0},
+    {"device.count", "devices are numbered from 0; other numbers give not-found", count, 0},
     {"device.names", "a device is found by id, platform, UUID and bus address", names, 0},
-    {"device.best", "\"best\" is the current platform's device with the most memory", best, 0},
+    {"device.best", "\"best\" is the device of the current platform with the most memory", best, 0},
     {"device.conditions",
-     "what a device tells finds it, what it does not finds none; nonsense is "
-     "refused",
+     "conditions match devices by their properties; invalid conditions are "
+     "errors",
      conditions, 0},
-    {"device.available", "is_available is 1, can be replaced for tests, and comes back", available,
-     0},
-    {"device.synchronize", "waiting for a device waits for all that was queued", synchronize, 0},
-    {"device.every", "each device keeps what is copied to it", every, 0},
-    {"device.health", "a device that works is well", health, 0},
-    {"device.fork", "a forked child is refused a device, or can use it", forked, 0},
-    {"device.null", "NULL is the current device where things are created, and no other",
+    {"device.available", "is_available is 1, can be overridden for tests, and can be restored",
+     available, 0},
+    {"device.synchronize", "synchronizing a device waits for all queued work", synchronize, 0},
+    {"device.every", "each device keeps its own data", every, 0},
+    {"device.health", "a working device reports ok", health, 0},
+    {"device.fork", "a forked child can use a device, or gets an error", forked, 0},
+    {"device.null",
+     "NULL means the current device where objects are created, and is an error elsewhere",
      null_device, 0},
     {0},
 };

@@ -20,7 +20,7 @@ static bool round_trip(trial *t)
            HOLDS(t, managed->tensor.strides != NULL && managed->tensor.strides[0] == 50) &&
            DO(t, tn_dlpack_import(managed, back, &t->err)) && SAME(t, back->data, memory.at) &&
            DO(t, tn_tensor_device(back, &device, &t->err)) && SAME(t, device, t->device) &&
-           EQUAL(t, back->dtype, TN_F32) && block_check(t, &memory, "memory that was given away");
+           EQUAL(t, back->dtype, TN_F32) && block_check(t, &memory, "exported memory");
 }
 
 static bool legacy(trial *t)
@@ -168,18 +168,21 @@ static bool stream_order(trial *t)
     managed->deleter(managed);
     return block_copy(t, &memory, 0, &here, 0, BIG, consumer) &&
            DO(t, tn_stream_synchronize(consumer, &t->err)) &&
-           block_check(t, &here, "what the consumer's stream copied") &&
+           block_check(t, &here, "data copied by the consumer's stream") &&
            DO(t, tn_stream_set(tn_stream_default(t->device), &t->err));
 }
 
 const suite_case cases_dlpack[] = {
-    {"dlpack.round-trip", "a tensor gets away and back, with its data in place", round_trip, 0},
-    {"dlpack.legacy", "and by the form that has no version", legacy, 0},
-    {"dlpack.alive", "data lives until what was given away is ended", keeps_alive, 0},
-    {"dlpack.read-only", "read-only stays so, and is refused where it cannot be said", read_only,
+    {"dlpack.round-trip", "export and import return the same data without a copy", round_trip, 0},
+    {"dlpack.legacy", "the same for the unversioned form", legacy, 0},
+    {"dlpack.alive", "data stays valid until the exported tensor is deleted", keeps_alive, 0},
+    {"dlpack.read-only",
+     "a read-only tensor stays read-only; the unversioned form, which cannot express it, is an "
+     "error",
+     read_only, 0},
+    {"dlpack.deleter-once", "the deleter is called once, with the last view", deleter_once, 0},
+    {"dlpack.refusals", "an invalid tensor is an error, and its deleter is called once", refusals,
      0},
-    {"dlpack.deleter-once", "a deleter is called once, with the last view", deleter_once, 0},
-    {"dlpack.refusals", "what makes no sense is refused and given back, once", refusals, 0},
-    {"dlpack.stream", "the consumer's stream waits for what is queued", stream_order, 0},
+    {"dlpack.stream", "the consumer's stream waits for queued work", stream_order, 0},
     {0},
 };

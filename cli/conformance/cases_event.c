@@ -52,7 +52,7 @@ static bool synchronize(trial *t)
     return trial_stream(t, t->device, &stream) && trial_event(t, t->device, NULL, &event) &&
            queue_work(t, stream, &here) && DO(t, tn_event_record(event, stream, &t->err)) &&
            DO(t, tn_event_synchronize(event, &t->err)) &&
-           block_check(t, &here, "what was there after waiting for the event") && is_done(t, event);
+           block_check(t, &here, "data after waiting for the event") && is_done(t, event);
 }
 
 static bool blocking(trial *t)
@@ -64,7 +64,7 @@ static bool blocking(trial *t)
            trial_event(t, t->device, TN_ARGS(event, .blocking = 1), &event) &&
            queue_work(t, stream, &here) && DO(t, tn_event_record(event, stream, &t->err)) &&
            DO(t, tn_event_synchronize(event, &t->err)) &&
-           block_check(t, &here, "what was there after waiting for the event");
+           block_check(t, &here, "data after waiting for the event");
 }
 
 static bool query(trial *t)
@@ -84,9 +84,9 @@ static bool query(trial *t)
             host_pause(0.001);
     }
     if (!done)
-        return trial_fail(t, "tn_event_query says after %g s that the work is not done",
+        return trial_fail(t, "tn_event_query reports after %g s that the work is not done",
                           t->on->patience / 2);
-    return block_check(t, &here, "what was there when the event said it was done");
+    return block_check(t, &here, "data when the event was complete");
 }
 
 /* Only the latest record counts. */
@@ -100,8 +100,8 @@ static bool record_again(trial *t)
            DO(t, tn_event_record(event, stream, &t->err)) && queue_work(t, stream, &second) &&
            DO(t, tn_event_record(event, stream, &t->err)) &&
            DO(t, tn_event_synchronize(event, &t->err)) &&
-           block_check(t, &first, "what was there after waiting for the first records") &&
-           block_check(t, &second, "what was there after waiting for the latest record");
+           block_check(t, &first, "data after waiting for the first records") &&
+           block_check(t, &second, "data after waiting for the latest record");
 }
 
 static bool record_on_another(trial *t)
@@ -114,7 +114,7 @@ static bool record_on_another(trial *t)
            DO(t, tn_event_record(event, first, &t->err)) && queue_work(t, second, &here) &&
            DO(t, tn_event_record(event, second, &t->err)) &&
            DO(t, tn_event_synchronize(event, &t->err)) &&
-           block_check(t, &here, "what was there after waiting for the latest record");
+           block_check(t, &here, "data after waiting for the latest record");
 }
 
 static bool record_current(trial *t)
@@ -126,7 +126,7 @@ static bool record_current(trial *t)
            DO(t, tn_stream_set(stream, &t->err)) && queue_work(t, stream, &here) &&
            DO(t, tn_event_record(event, NULL, &t->err)) &&
            DO(t, tn_event_synchronize(event, &t->err)) &&
-           block_check(t, &here, "what was there after waiting for the event") &&
+           block_check(t, &here, "data after waiting for the event") &&
            DO(t, tn_stream_set(tn_stream_default(t->device), &t->err));
 }
 
@@ -151,7 +151,7 @@ static bool outlives_stream(trial *t)
     bool held = queue_work(t, stream, &here) && DO(t, tn_event_record(event, stream, &t->err));
     tn_stream_release(stream);
     return held && DO(t, tn_event_synchronize(event, &t->err)) &&
-           block_check(t, &here, "what was there after waiting for the event");
+           block_check(t, &here, "data after waiting for the event");
 }
 
 /* All waiting threads wake. */
@@ -175,10 +175,10 @@ static bool many_wait(trial *t)
         !queue_work(t, stream, &here) || !DO(t, tn_event_record(w.event, stream, &t->err)))
         return false;
     if (!host_run_together(4, wait_for_it, &w))
-        return trial_fail(t, "the system gives no thread");
+        return trial_fail(t, "the system could not create a thread");
     return EQUAL(t, w.statuses[0], TN_OK) && EQUAL(t, w.statuses[1], TN_OK) &&
            EQUAL(t, w.statuses[2], TN_OK) && EQUAL(t, w.statuses[3], TN_OK) &&
-           block_check(t, &here, "what was there when all had waited");
+           block_check(t, &here, "data after all threads waited");
 }
 
 static bool refusals(trial *t)
@@ -202,7 +202,7 @@ static bool interprocess(trial *t)
     trial_clear(t);
     tn_status status = tn_event_export(plain, &handle, &t->err);
     if (status == TN_OK)
-        return trial_fail(t, "tn_event_export of an event that is not for other processes gave ok");
+        return trial_fail(t, "tn_event_export of an event without interprocess gave ok");
     return trial_event(t, t->device, TN_ARGS(event, .interprocess = 1), &event) &&
            DO(t, tn_event_record(event, NULL, &t->err)) &&
            DO(t, tn_event_export(event, &handle, &t->err)) &&
@@ -210,21 +210,24 @@ static bool interprocess(trial *t)
 }
 
 const suite_case cases_event[] = {
-    {"event.create", "an event that was never recorded is complete and holds nothing up", create,
+    {"event.create", "an event that was never recorded is complete and blocks nothing", create, 0},
+    {"event.flags", "events with any flags can be recorded", flags, 0},
+    {"event.synchronize", "waiting for an event waits for the work queued before it", synchronize,
      0},
-    {"event.flags", "events of every kind can be recorded", flags, 0},
-    {"event.synchronize", "waiting for an event waits for the work before it", synchronize, 0},
-    {"event.blocking", "one that sleeps waits as well", blocking, 0},
-    {"event.query", "an event says that it is complete when it is, and not before", query, 0},
+    {"event.blocking", "a blocking event waits too", blocking, 0},
+    {"event.query", "an event is complete only after its work is done", query, 0},
     {"event.record-again", "the latest record counts", record_again, 0},
-    {"event.record-elsewhere", "it may be recorded again on another stream", record_on_another, 0},
-    {"event.record-current", "without a stream, the current one", record_current, 0},
-    {"event.other-device", "a stream of another device is refused", other_device, NEED_TWO_DEVICES},
+    {"event.record-elsewhere", "an event may be recorded again on another stream",
+     record_on_another, 0},
+    {"event.record-current", "without a stream, an event is recorded on the current one",
+     record_current, 0},
+    {"event.other-device", "a stream of another device is an error", other_device,
+     NEED_TWO_DEVICES},
     {"event.outlives-stream", "an event outlives the stream it was recorded on", outlives_stream,
      0},
     {"event.many-wait", "several threads may wait for one event", many_wait, 0},
-    {"event.refusals", "NULL is refused", refusals, 0},
-    {"event.interprocess", "an event for other processes can be exported, another cannot",
+    {"event.refusals", "NULL is an error", refusals, 0},
+    {"event.interprocess", "an event created with interprocess can be exported, another cannot",
      interprocess, 0},
     {0},
 };

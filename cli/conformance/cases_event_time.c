@@ -101,7 +101,7 @@ static bool not_ready(trial *t)
         return trial_fail(t, "tn_event_elapsed_time gave %s, expected ok or not-ready",
                           tn_status_name(status));
     if ((status == TN_NOT_READY && before == 1) || (status == TN_OK && after == 0))
-        return trial_fail(t, "tn_event_elapsed_time gave %s of an event that is %s",
+        return trial_fail(t, "tn_event_elapsed_time gave %s for an event that is %s",
                           tn_status_name(status), status ? "complete" : "pending");
     return DO(t, tn_event_synchronize(stop, &t->err)) &&
            DO(t, tn_event_elapsed_time(start, stop, &ms, &t->err)) && HOLDS(t, ms >= 0);
@@ -129,7 +129,8 @@ static bool elapsed(trial *t)
         !DO(t, tn_event_elapsed_time(stop, start, &back, &t->err)))
         return false;
     if (!(ms >= 0) || ms > around * 1.02 + 1)
-        return trial_fail(t, "tn_event_elapsed_time is %g ms, expected 0 to %g: so long it took",
+        return trial_fail(t,
+                          "tn_event_elapsed_time is %g ms, expected 0 to %g, the time that passed",
                           ms, around);
     return back <= 0 && back >= -ms - 0.01 && back <= -ms + 0.01
                ? true
@@ -149,20 +150,22 @@ static bool advances(trial *t)
     if (!recorded(t, &stop) || !DO(t, tn_event_elapsed_time(start, stop, &ms, &t->err)))
         return false;
     return ms >= waited * 0.98 - 1 ||
-           trial_fail(t, "tn_event_elapsed_time is %g ms, expected at least %g: so long was waited",
+           trial_fail(t, "tn_event_elapsed_time is %g ms, expected at least %g, the time waited",
                       ms, waited);
 }
 
 const suite_case cases_event_time[] = {
-    {"event.elapsed", "milliseconds between two records, negative backwards", elapsed, 0},
-    {"event.elapsed.advances", "time that passes is counted", advances, 0},
-    {"event.elapsed.null", "NULL is an invalid argument", null, 0},
-    {"event.elapsed.other-device", "events of two devices are incompatible", other_device,
+    {"event.elapsed", "elapsed time is in milliseconds, negative in reverse order", elapsed, 0},
+    {"event.elapsed.advances", "elapsed time includes the time waited", advances, 0},
+    {"event.elapsed.null", "NULL gives invalid-argument", null, 0},
+    {"event.elapsed.other-device", "events of two devices give incompatible", other_device,
      NEED_TWO_DEVICES},
-    {"event.elapsed.other-platform", "events of two platforms are incompatible", other_platform, 0},
-    {"event.elapsed.no-timing", "events without timing are unsupported", no_timing, 0},
-    {"event.elapsed.not-recorded", "an event that was not recorded is not found", not_recorded, 0},
-    {"event.elapsed.not-ready", "an event that is not complete is not ready, and then is",
+    {"event.elapsed.other-platform", "events of two platforms give incompatible", other_platform,
+     0},
+    {"event.elapsed.no-timing", "events without timing give unsupported", no_timing, 0},
+    {"event.elapsed.not-recorded", "an event that was not recorded gives not-found", not_recorded,
+     0},
+    {"event.elapsed.not-ready", "an event that is not complete gives not-ready until it is",
      not_ready, 0},
     {0},
 };

@@ -11,7 +11,7 @@ static bool patterns(trial *t)
             size_t at = turn % 2 ? size * trial_below(t, 9) : 0;
             if (!block_make(t, t->device, at + words * size + 16, &b) ||
                 !block_fill(t, &b, at, words * size, trial_bits(t), size, NULL) ||
-                !block_check(t, &b, "what was filled"))
+                !block_check(t, &b, "filled memory"))
                 return false;
         }
     }
@@ -26,7 +26,7 @@ static bool odd_places(trial *t)
         size_t words = 1 + trial_below(t, 3000), at = 1 + size * trial_below(t, 9);
         if (!block_make(t, t->device, at + words * size + 16, &b) ||
             !block_fill(t, &b, at, words * size, trial_bits(t), size, NULL) ||
-            !block_check(t, &b, "what was filled"))
+            !block_check(t, &b, "filled memory"))
             return false;
     }
     return true;
@@ -38,14 +38,14 @@ static bool large(trial *t)
     block b;
     return block_make(t, t->device, BYTES, &b) &&
            block_fill(t, &b, 0, BYTES, trial_bits(t), 8, NULL) &&
-           block_check(t, &b, "what was filled");
+           block_check(t, &b, "filled memory");
 }
 
 static bool host(trial *t)
 {
     block b;
     return block_make(t, NULL, 1000, &b) && block_fill(t, &b, 8, 800, trial_bits(t), 4, NULL) &&
-           block_check(t, &b, "what was filled");
+           block_check(t, &b, "filled memory");
 }
 
 static bool refusals(trial *t)
@@ -65,16 +65,16 @@ static bool refusals(trial *t)
                tn_memory_fill(TN_ARGS(memory_fill, .device = t->device, .bytes = 12), &t->err)) &&
            REFUSES(t, TN_INVALID_ARGUMENT, tn_memory_fill(NULL, &t->err)) &&
            DO(t, tn_memory_fill(TN_ARGS(memory_fill, .device = t->device, .to = b.at), &t->err)) &&
-           block_check(t, &b, "what was not to be filled");
+           block_check(t, &b, "memory outside the fill");
 }
 
 const suite_case cases_fill[] = {
-    {"fill.patterns", "patterns of 1, 2, 4 and 8 bytes fill what they are told and no more",
-     patterns, 0},
-    {"fill.odd-places", "wherever they begin", odd_places, 0},
-    {"fill.large", "however much it is", large, 0},
-    {"fill.host", "and in the host's memory", host, 0},
-    {"fill.refusals", "half a pattern, another size and NULL are refused; nothing is no work",
-     refusals, 0},
+    {"fill.patterns", "patterns of 1, 2, 4 and 8 bytes fill exactly the given range", patterns, 0},
+    {"fill.odd-places", "fills are exact at every alignment", odd_places, 0},
+    {"fill.large", "large fills are exact", large, 0},
+    {"fill.host", "fills of host memory are exact", host, 0},
+    {"fill.refusals",
+     "a partial pattern, another pattern size and NULL are errors; 0 bytes do nothing", refusals,
+     0},
     {0},
 };

@@ -62,7 +62,7 @@ static bool nothing_runs(trial *t)
     tn_graph *graph = NULL;
     chain c;
     return chain_make(t, &c) && chain_record(t, &c, &graph) &&
-           chain_check(t, &c, "what was there after a recording, which runs nothing");
+           chain_check(t, &c, "data after recording a graph, which runs nothing");
 }
 
 /* Each run reads the contents at the time of the run. */
@@ -78,7 +78,7 @@ static bool runs(trial *t)
             !DO(t, tn_stream_synchronize(c.stream, &t->err)))
             return false;
         chain_mirror(&c);
-        if (!chain_check(t, &c, "what was there after a run"))
+        if (!chain_check(t, &c, "data after a run of the graph"))
             return false;
     }
     return true;
@@ -100,7 +100,7 @@ static bool on_other_streams(trial *t)
            DO(t, tn_stream_set(tn_stream_default(t->device), &t->err)) &&
            DO(t, tn_stream_synchronize(other, &t->err)) &&
            DO(t, tn_stream_synchronize(c.stream, &t->err)) &&
-           chain_check(t, &c, "what was there after runs on two streams");
+           chain_check(t, &c, "data after runs on two streams");
 }
 
 /* A refused call does not damage the recording. */
@@ -129,7 +129,7 @@ static bool refusals(trial *t)
            REFUSES(t, TN_NOT_FOUND, tn_graph_end(c.stream, &none, &t->err)) &&
            SAME(t, none, NULL) && DO(t, tn_graph_run(graph, c.stream, &t->err)) &&
            DO(t, tn_stream_synchronize(c.stream, &t->err)) &&
-           (chain_mirror(&c), chain_check(t, &c, "what was there after a run"));
+           (chain_mirror(&c), chain_check(t, &c, "data after a run of the graph"));
 }
 
 static bool wrong_arguments(trial *t)
@@ -188,10 +188,10 @@ static bool of_one_thread(trial *t)
     if (!chain_make(t, &c) || !DO(t, tn_graph_begin(c.stream, &t->err)))
         return false;
     if (!host_run_together(1, intrude, &i))
-        return trial_fail(t, "the system gives no thread");
+        return trial_fail(t, "the system could not create a thread");
     tn_graph_cancel(c.stream);
     return EQUAL(t, i.status, TN_BUSY) &&
-           chain_check(t, &c, "what was there after another thread's copy was refused");
+           chain_check(t, &c, "data after another thread's copy was refused");
 }
 
 /* A cancelled recording leaves the stream as it was before. */
@@ -203,7 +203,7 @@ static bool given_up(trial *t)
            (tn_graph_cancel(c.stream), EQUAL(t, tn_graph_is_recording(c.stream), 0)) &&
            block_copy(t, &c.first, 0, &c.third, 0, BYTES, c.stream) &&
            DO(t, tn_stream_synchronize(c.stream, &t->err)) &&
-           chain_check(t, &c, "what was there after a recording was given up");
+           chain_check(t, &c, "data after a recording was cancelled");
 }
 
 /* The graph is released while its run may be in progress. */
@@ -220,7 +220,7 @@ static bool released_early(trial *t)
     tn_graph_release(graph);
     chain_mirror(&c);
     return DO(t, status) && DO(t, tn_stream_synchronize(c.stream, &t->err)) &&
-           chain_check(t, &c, "what was there after a run whose graph was released");
+           chain_check(t, &c, "data after a run whose graph was released");
 }
 
 static bool information(trial *t)
@@ -237,16 +237,16 @@ static bool information(trial *t)
 }
 
 const suite_case cases_graph[] = {
-    {"graph.records", "what is recorded does not run", nothing_runs, 0},
-    {"graph.runs", "each run of a graph does what was recorded, with what is there then", runs, 0},
+    {"graph.records", "recorded work does not run during recording", nothing_runs, 0},
+    {"graph.runs", "each run of a graph repeats the recorded work on the current data", runs, 0},
     {"graph.streams", "a graph runs on any stream of its device", on_other_streams, 0},
-    {"graph.refusals", "what cannot be recorded is refused, and the recording goes on", refusals,
-     0},
-    {"graph.arguments", "wrong arguments and default streams are refused", wrong_arguments, 0},
-    {"graph.device", "a graph is of one device", of_one_device, NEED_TWO_DEVICES},
-    {"graph.thread", "a recording is one thread's", of_one_thread, 0},
-    {"graph.cancel", "a recording that is given up leaves nothing behind", given_up, 0},
+    {"graph.refusals", "calls that cannot be recorded are errors, and recording continues",
+     refusals, 0},
+    {"graph.arguments", "invalid arguments and default streams are errors", wrong_arguments, 0},
+    {"graph.device", "a graph belongs to one device", of_one_device, NEED_TWO_DEVICES},
+    {"graph.thread", "a recording belongs to one thread", of_one_thread, 0},
+    {"graph.cancel", "a cancelled recording has no effect", given_up, 0},
     {"graph.release", "a graph can be released as soon as its run is queued", released_early, 0},
-    {"graph.info", "a graph tells what it is", information, 0},
+    {"graph.info", "a graph reports its device and contents", information, 0},
     {0},
 };

@@ -66,11 +66,11 @@ static bool reset(trial *t)
            DO(t, tn_device_health(t->device, &t->err)) &&
            block_make(t, t->device, 100003, &fresh) &&
            block_fill(t, &fresh, 0, 100003, trial_bits(t), 1, NULL) &&
-           block_check(t, &fresh, "what was filled after the reset");
+           block_check(t, &fresh, "memory filled after the reset");
 }
 
 const suite_case cases_lost[] = {
-    {"lost.sticky", "a lost device stays lost, with the first cause", sticky, NEED_LOSS},
-    {"lost.reset", "a device that was lost can be opened anew", reset, NEED_LOSS},
+    {"lost.sticky", "a lost device stays lost and keeps the first cause", sticky, NEED_LOSS},
+    {"lost.reset", "a lost device can be reset and used again", reset, NEED_LOSS},
     {0},
 };

@@ -104,7 +104,7 @@ static bool churn(trial *t)
                                                 .from = slots[i].at, .bytes = slots[i].bytes),
                                         &t->err)) &&
                    DO(t, tn_device_synchronize(t->device, &t->err)) &&
-                   bytes_match(t, found, expected, slots[i].bytes, "what a block was filled with");
+                   bytes_match(t, found, expected, slots[i].bytes, "contents of a block");
             tn_memory_free(t->device, slots[i].at);
             slots[i].at = NULL;
             continue;
@@ -231,7 +231,7 @@ static bool threads(trial *t)
     if (!read_stats(t, &before))
         return false;
     if (!host_run_together(4, take_and_give, &c))
-        return trial_fail(t, "the system gives no thread");
+        return trial_fail(t, "the system could not create a thread");
     for (size_t i = 0; i < 4; i++) {
         if (!EQUAL(t, c.statuses[i], TN_OK))
             return false;
@@ -257,7 +257,7 @@ static bool pinned(trial *t)
                 DO(t, tn_memory_copy(TN_ARGS(memory_copy, .to_device = t->device, .to = there.at,
                                              .from = memory, .bytes = BYTES),
                                      &t->err)) &&
-                block_check(t, &there, "what was copied from pinned memory");
+                block_check(t, &there, "data copied from pinned memory");
     if (held)
         memset(memory, 0xA5, BYTES);
     held = held &&
@@ -265,7 +265,7 @@ static bool pinned(trial *t)
                                         .from = there.at, .bytes = BYTES),
                                 &t->err)) &&
            DO(t, tn_device_synchronize(t->device, &t->err)) &&
-           bytes_match(t, memory, there.mirror, BYTES, "what was copied to pinned memory");
+           bytes_match(t, memory, there.mirror, BYTES, "data copied to pinned memory");
     tn_memory_host_free(t->device, memory);
     tn_memory_host_free(t->device, NULL);
     return held && read_stats(t, &after) && EQUAL(t, after.host, before.host) &&
@@ -273,20 +273,21 @@ static bool pinned(trial *t)
 }
 
 const suite_case cases_memory[] = {
-    {"memory.alloc-free", "memory of every size is given, taken back and given again", alloc_free,
-     0},
-    {"memory.zero", "0 bytes give a pointer of their own that can be freed", zero, 0},
+    {"memory.alloc-free", "memory of every size can be allocated, freed and allocated again",
+     alloc_free, 0},
+    {"memory.zero", "0 bytes give a unique pointer that can be freed", zero, 0},
     {"memory.alignment", "memory is aligned to 64 bytes", alignment, 0},
     {"memory.distinct", "no two allocations share a byte", distinct, 0},
-    {"memory.churn", "what is held keeps its contents while others come and go", churn, 0},
-    {"memory.wrong-free", "freeing twice, or what is not its own, is counted and changes nothing",
-     wrong_free, 0},
-    {"memory.other-device", "one device does not free another's", other_devices, NEED_TWO_DEVICES},
-    {"memory.stats", "what is held is counted to the byte", stats, 0},
-    {"memory.stats.refusals", "NULL and structs that are too small are refused", stats_refusals, 0},
+    {"memory.churn", "an allocation keeps its contents while others are allocated and freed", churn,
+     0},
+    {"memory.wrong-free", "a double or foreign free is counted and changes nothing", wrong_free, 0},
+    {"memory.other-device", "a device does not free another device's memory", other_devices,
+     NEED_TWO_DEVICES},
+    {"memory.stats", "allocated memory is counted to the byte", stats, 0},
+    {"memory.stats.refusals", "NULL and structs that are too small are errors", stats_refusals, 0},
     {"memory.peak", "the peak stays until the program resets it", peak, 0},
-    {"memory.trim", "trimming gives back what is kept", trim, 0},
-    {"memory.threads", "several threads take and give at once", threads, 0},
-    {"pinned", "host memory for the device is counted, and copied from and to", pinned, 0},
+    {"memory.trim", "trimming releases cached memory", trim, 0},
+    {"memory.threads", "several threads may allocate and free at once", threads, 0},
+    {"pinned", "pinned host memory is counted and can be copied from and to", pinned, 0},
     {0},
 };

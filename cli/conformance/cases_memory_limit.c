@@ -94,12 +94,14 @@ static bool message(trial *t)
 }
 
 const suite_case cases_memory_limit[] = {
-    {"memory.limit", "what would exceed the limit is refused, and counted", limit, 0},
-    {"memory.limit.below", "a limit below what is held refuses more and takes nothing", limit_below,
+    {"memory.limit", "an allocation above the limit fails and is counted", limit, 0},
+    {"memory.limit.below",
+     "a limit below the allocated amount rejects new allocations and frees nothing", limit_below,
      0},
-    {"memory.limit.refusals", "a limit below 0 is refused", limit_refusals, 0},
-    {"memory.huge", "more than there can be is out of memory, and nothing worse", huge, 0},
-    {"memory.oom-message", "a refusal names what was asked, what is free, and who holds most",
-     message, 0},
+    {"memory.limit.refusals", "a negative limit is an error", limit_refusals, 0},
+    {"memory.huge", "a huge request gives out-of-memory and has no other effect", huge, 0},
+    {"memory.oom-message",
+     "the out-of-memory message states the requested and free bytes and the largest users", message,
+     0},
     {0},
 };

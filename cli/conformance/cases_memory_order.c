@@ -50,7 +50,7 @@ static bool order(trial *t)
             return false;
     }
     return DO(t, tn_stream_synchronize(stream, &t->err)) &&
-           block_check(t, &taken, "what was taken away from memory in order");
+           block_check(t, &taken, "data read from stream-ordered memory");
 }
 
 /* Memory freed on one stream is not reused on another while the first still uses it. */
@@ -74,7 +74,7 @@ static bool streams(trial *t)
             return false;
     }
     return DO(t, tn_device_synchronize(t->device, &t->err)) &&
-           block_check(t, &taken, "what the first stream took away");
+           block_check(t, &taken, "data read by the first stream");
 }
 
 static bool join(trial *t, tn_stream *first, tn_stream *second)
@@ -98,7 +98,7 @@ static bool events(trial *t)
            take_away(t, memory, pattern, &taken, 0, second) && join(t, second, first) &&
            DO(t, tn_memory_free_on(first, memory, &t->err)) &&
            DO(t, tn_stream_synchronize(first, &t->err)) &&
-           block_check(t, &taken, "what the other stream took away");
+           block_check(t, &taken, "data read by the other stream");
 }
 
 /* Memory of either allocation function can be freed by either free function, also on the default
@@ -193,16 +193,16 @@ static bool recorded(trial *t)
 }
 
 const suite_case cases_memory_order[] = {
-    {"memory.order", "what is queued between an allocation and a free on its stream has the memory",
-     order, 0},
-    {"memory.order.streams", "what a stream has freed and still uses is no other stream's", streams,
-     0},
-    {"memory.order.events", "another stream uses it as events have it", events, 0},
-    {"memory.order.either", "either free takes memory of either allocation, and all is counted",
+    {"memory.order",
+     "work queued between an allocation and a free on its stream can use the memory", order, 0},
+    {"memory.order.streams",
+     "memory that a stream freed but still uses is not given to another stream", streams, 0},
+    {"memory.order.events", "another stream can use the memory when ordered by events", events, 0},
+    {"memory.order.either", "either free accepts memory of either allocation, and all is counted",
      either, 0},
-    {"memory.order.wrong-free", "freeing twice, or what is not its own, is refused and counted",
-     wrong, 0},
-    {"memory.order.limit", "a limit refuses it, and what is freed can be had again", limit, 0},
-    {"memory.order.recorded", "a stream that is recorded refuses both, and goes on", recorded, 0},
+    {"memory.order.wrong-free", "a double or foreign free is an error and is counted", wrong, 0},
+    {"memory.order.limit", "a limit applies, and freed memory can be allocated again", limit, 0},
+    {"memory.order.recorded", "both are errors on a recording stream, and recording continues",
+     recorded, 0},
     {0},
 };

@@ -8,7 +8,7 @@ static bool is_text(trial *t, const char *text, size_t size, const char *what)
     while (length < size && text[length])
         length++;
     if (length == size)
-        return trial_fail(t, "properties: %s has no end", what);
+        return trial_fail(t, "properties: %s is not terminated", what);
     for (size_t i = 0; i < length; i++) {
         if ((unsigned char)text[i] < 0x20 || text[i] == 0x7F)
             return trial_fail(t, "properties: %s has the control character 0x%02x", what,
@@ -21,7 +21,7 @@ static bool is_text(trial *t, const char *text, size_t size, const char *what)
 static bool is_number(trial *t, bool known, int64_t value, int64_t least, const char *what)
 {
     if (!known && value != 0)
-        return trial_fail(t, "properties: %s is unknown, but %lld and not 0", what,
+        return trial_fail(t, "properties: %s is unknown: expected 0, got %lld", what,
                           (long long)value);
     return !known || value >= least ||
            trial_fail(t, "properties: %s is %lld, expected at least %lld", what, (long long)value,
@@ -126,9 +126,9 @@ static bool dtypes(trial *t)
     const tn_dtype *list = tn_device_supported_dtypes(t->device);
     for (size_t i = 0; list[i]; i++) {
         if (!is_listed(all, list[i]))
-            return trial_fail(t, "dtypes: %#x is no dtype", (unsigned)list[i]);
+            return trial_fail(t, "dtypes: %#x is not a dtype", (unsigned)list[i]);
         if (is_listed(list + i + 1, list[i]))
-            return trial_fail(t, "dtypes: %#x stands twice", (unsigned)list[i]);
+            return trial_fail(t, "dtypes: duplicate %#x", (unsigned)list[i]);
     }
     for (size_t i = 0; all[i]; i++) {
         bool held =
@@ -169,8 +169,8 @@ static bool triton(trial *t)
 static bool is_fact(trial *t, const tn_fact *fact, const char *what)
 {
     if (!fact->origin[0])
-        return trial_fail(t, "memory: %s does not say %s", what,
-                          fact->known ? "where it is from" : "why it is unknown");
+        return trial_fail(t, "memory: %s does not state %s", what,
+                          fact->known ? "its origin" : "why it is unknown");
     return (fact->known ? fact->value >= 0 : fact->value == 0) ||
            trial_fail(t, "memory: %s is %lld", what, (long long)fact->value);
 }
@@ -183,7 +183,7 @@ static bool read_memory(trial *t, tn_device_memory *out)
         !is_fact(t, &out->in_use, "in_use"))
         return false;
     if (out->total.known && out->available.known && out->available.value > out->total.value)
-        return trial_fail(t, "memory: %lld bytes are available of %lld",
+        return trial_fail(t, "memory: %lld of %lld bytes are available",
                           (long long)out->available.value, (long long)out->total.value);
     return true;
 }
@@ -199,11 +199,11 @@ static bool memory_state(trial *t)
         !read_memory(t, &after))
         return false;
     if (after.in_use.known && after.in_use.value < BYTES)
-        return trial_fail(t, "memory: in_use is %lld while %d bytes are held",
+        return trial_fail(t, "memory: in_use is %lld while %d bytes are allocated",
                           (long long)after.in_use.value, (int)BYTES);
     if (after.total.known && after.available.known && after.in_use.known &&
         after.available.value > after.total.value - BYTES)
-        return trial_fail(t, "memory: %lld bytes are available of %lld while %d are held",
+        return trial_fail(t, "memory: %lld of %lld bytes are available while %d are allocated",
                           (long long)after.available.value, (long long)after.total.value,
                           (int)BYTES);
     return true;
@@ -225,15 +225,16 @@ static bool link_of_two(trial *t)
 }
 
 const suite_case cases_properties[] = {
-    {"properties", "they are told and can be; texts end, unknown numbers are 0", properties, 0},
-    {"capability", "it is a pair with an order, or unknown and says so", capability, 0},
-    {"dtypes", "what is listed is verified, and nothing else", dtypes, 0},
-    {"dtypes.fp8", "8-bit floats are told by what is listed", fp8, 0},
-    {"dtypes.bf16", "bf16 is told by what is listed, emulated where there is f32", bf16, 0},
-    {"properties.triton", "whether Triton's kernels could run is told, and 0 when unknown", triton,
+    {"properties", "properties are plausible; texts are terminated, unknown numbers are 0",
+     properties, 0},
+    {"capability", "capability is an ordered pair, or unknown with a reason", capability, 0},
+    {"dtypes", "verify accepts exactly the listed dtypes", dtypes, 0},
+    {"dtypes.fp8", "8-bit float support follows from the listed dtypes", fp8, 0},
+    {"dtypes.bf16", "bf16 support follows from the listed dtypes, emulated if f32 is listed", bf16,
      0},
-    {"device.memory", "what is available and in use agrees with what is held", memory_state, 0},
-    {"device.memory.refusals", "a struct that is too small is refused", memory_refusals, 0},
-    {"device.link", "how two devices are joined is told", link_of_two, NEED_TWO_DEVICES},
+    {"properties.triton", "Triton support is reported, and 0 if unknown", triton, 0},
+    {"device.memory", "available and in_use agree with the allocated memory", memory_state, 0},
+    {"device.memory.refusals", "a struct that is too small is an error", memory_refusals, 0},
+    {"device.link", "the link between two devices is reported", link_of_two, NEED_TWO_DEVICES},
     {0},
 };

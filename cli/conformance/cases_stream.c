@@ -109,7 +109,7 @@ static bool current_per_thread(trial *t)
     if (!trial_stream(t, t->device, &stream) || !DO(t, tn_stream_set(stream, &t->err)))
         return false;
     if (!host_run_together(1, look_from_another, &other))
-        return trial_fail(t, "the system gives no thread");
+        return trial_fail(t, "the system could not create a thread");
     bool held = EQUAL(t, other.status, TN_OK) &&
                 SAME(t, other.first, tn_stream_default(t->device)) &&
                 SAME(t, other.then, other.own) && SAME(t, tn_stream_current(t->device), stream);
@@ -225,23 +225,23 @@ static bool refusals(trial *t)
 }
 
 const suite_case cases_stream[] = {
-    {"stream.create", "a new stream is of its device, with nothing to wait for", create, 0},
-    {"stream.priority", "every priority is taken; what is beyond the range is its end", priority,
-     0},
-    {"stream.many", "64 streams are 64", many, 0},
-    {"stream.default", "the default stream is always there, and its raw handle is 0", standard, 0},
-    {"stream.current", "the default one is current until another is set", current, 0},
+    {"stream.create", "a new stream belongs to its device and is idle", create, 0},
+    {"stream.priority", "every priority is accepted; out-of-range values saturate", priority, 0},
+    {"stream.many", "64 streams are distinct", many, 0},
+    {"stream.default", "the default stream always exists, and its raw handle is 0", standard, 0},
+    {"stream.current", "the default stream is current until another is set", current, 0},
     {"stream.set-null", "NULL cannot be made current", set_null, 0},
-    {"stream.current-per-thread", "each thread has its own", current_per_thread, 0},
-    {"stream.current-per-device", "each device has its own, and setting one moves no device",
+    {"stream.current-per-thread", "each thread has its own current stream", current_per_thread, 0},
+    {"stream.current-per-device",
+     "each device has its own current stream; setting one does not change the device",
      current_per_device, NEED_TWO_DEVICES},
-    {"stream.held", "a stream lives while it is current somewhere", held_while_current, 0},
+    {"stream.held", "a stream stays alive while it is current in a thread", held_while_current, 0},
     {"stream.guard", "a guard makes stream and device current, nests, and restores", guard, 0},
-    {"stream.guard-after-change", "whatever happened inside, leaving restores", guard_after_change,
-     0},
+    {"stream.guard-after-change", "leaving restores the stream even if it was changed inside",
+     guard_after_change, 0},
     {"stream.guard-twice", "a guard cannot be entered twice", guard_twice, 0},
     {"stream.guard-nothing", "a guard that was not entered changes nothing", guard_of_nothing, 0},
-    {"stream.wrap", "a raw handle can be wrapped, where there is one", wrap, 0},
-    {"stream.refusals", "NULL is refused", refusals, 0},
+    {"stream.wrap", "a raw handle can be wrapped, if the platform has one", wrap, 0},
+    {"stream.refusals", "NULL is an error", refusals, 0},
     {0},
 };

@@ -20,8 +20,7 @@ static bool order(trial *t)
             !block_copy(t, &work, i * part, &taken, i * part, part, stream))
             return false;
     }
-    return DO(t, tn_stream_synchronize(stream, &t->err)) &&
-           block_check(t, &taken, "what was taken");
+    return DO(t, tn_stream_synchronize(stream, &t->err)) && block_check(t, &taken, "copied data");
 }
 
 /* Copies into host memory, which is checked without waiting for anything else. */
@@ -36,7 +35,7 @@ static bool synchronize(trial *t)
     return block_fill_often(t, &work, STEPS, stream) &&
            block_copy(t, &work, 0, &here, 0, BIG, stream) &&
            DO(t, tn_stream_synchronize(stream, &t->err)) &&
-           block_check(t, &here, "what was there after waiting for the stream") &&
+           block_check(t, &here, "data after waiting for the stream") &&
            DO(t, tn_stream_query(stream, &done, &t->err)) && EQUAL(t, done, 1);
 }
 
@@ -58,9 +57,9 @@ static bool query(trial *t)
             host_pause(0.001);
     }
     if (!done)
-        return trial_fail(t, "tn_stream_query says after %g s that the work is not done",
+        return trial_fail(t, "tn_stream_query reports after %g s that the work is not done",
                           t->on->patience / 2);
-    return block_check(t, &here, "what was there when the stream said it was done");
+    return block_check(t, &here, "data when the stream was idle");
 }
 
 /* Queues work on one stream, then on another that `join` makes wait for the first. */
@@ -74,7 +73,7 @@ static bool one_after_another(trial *t, bool (*join)(trial *t, tn_stream *first,
     return block_fill_often(t, &work, STEPS, first) && join(t, first, second) &&
            block_copy(t, &work, 0, &taken, 0, BIG, second) &&
            DO(t, tn_stream_synchronize(second, &t->err)) &&
-           block_check(t, &taken, "what the second stream copied");
+           block_check(t, &taken, "data copied by the second stream");
 }
 
 static bool join_by_event(trial *t, tn_stream *first, tn_stream *second)
@@ -122,8 +121,7 @@ static bool wait_never_recorded(trial *t)
            block_make(t, t->device, 1000, &work) &&
            DO(t, tn_stream_wait_event(stream, event, &t->err)) &&
            block_fill(t, &work, 0, 1000, trial_bits(t), 1, stream) &&
-           DO(t, tn_stream_synchronize(stream, &t->err)) &&
-           block_check(t, &work, "what was filled");
+           DO(t, tn_stream_synchronize(stream, &t->err)) && block_check(t, &work, "filled memory");
 }
 
 /* A wait is for the latest record before it: recording the event again later does not delay a
@@ -144,8 +142,8 @@ static bool wait_is_for_the_latest(trial *t)
            DO(t, tn_stream_wait_event(first, event, &t->err)) &&
            block_fill(t, &work, 0, BIG, trial_bits(t), 4, first) &&
            DO(t, tn_stream_synchronize(first, &t->err)) &&
-           block_check(t, &work, "what was filled last") &&
-           block_check(t, &taken, "what was copied between the two fills");
+           block_check(t, &work, "result of the last fill") &&
+           block_check(t, &taken, "data copied between the two fills");
 }
 
 /* Records the event again on an idle stream, where it completes at once. */
@@ -192,7 +190,7 @@ static bool wait_across_devices(trial *t)
     return block_fill_often(t, &work, STEPS, first) && join_by_event(t, first, second) &&
            block_copy(t, &work, 0, &taken, 0, BIG, second) &&
            DO(t, tn_stream_synchronize(second, &t->err)) &&
-           block_check(t, &taken, "what the other device copied");
+           block_check(t, &taken, "data copied by the other device");
 }
 
 enum { THREADS = 4, TURNS = 40, SHARE = 10007 };
@@ -237,14 +235,14 @@ static bool threads_on_one_stream(trial *t)
     c.here = here;
     memset(here, 0xA5, THREADS * SHARE);
     if (!host_run_together(THREADS, queue_own_share, &c))
-        return trial_fail(t, "the system gives no thread");
+        return trial_fail(t, "the system could not create a thread");
     for (size_t i = 0; i < THREADS; i++) {
         unsigned char expected[SHARE];
         memset(expected, (int)(TURNS - 1 + i), SHARE);
         if (c.statuses[i])
             t->err = c.errors[i];
         if (!trial_did(t, c.statuses[i], "a thread's work on the stream(") ||
-            !bytes_match(t, c.here + i * SHARE, expected, SHARE, "a thread's share"))
+            !bytes_match(t, c.here + i * SHARE, expected, SHARE, "data written by one thread"))
             return false;
     }
     return true;
@@ -261,25 +259,27 @@ static bool current_is_used(trial *t)
     return block_fill_often(t, &work, STEPS, NULL) &&
            block_copy(t, &work, 0, &here, 0, BIG, NULL) &&
            DO(t, tn_stream_synchronize(stream, &t->err)) &&
-           block_check(t, &here, "what the current stream copied") &&
+           block_check(t, &here, "data copied by the current stream") &&
            DO(t, tn_stream_set(tn_stream_default(t->device), &t->err));
 }
 
 const suite_case cases_stream_order[] = {
     {"stream.order", "work on one stream runs in the order it was queued", order, 0},
-    {"stream.synchronize", "waiting for a stream waits for all that was queued", synchronize, 0},
-    {"stream.query", "a stream says that it is done when it is, and not before", query, 0},
-    {"stream.wait-event", "what is queued after a wait runs after the event", wait_event, 0},
-    {"stream.wait-stream", "what is queued after a wait runs after the other's work", wait_stream,
-     0},
-    {"stream.wait-never-recorded", "an event that was never recorded holds nothing up",
+    {"stream.synchronize", "synchronizing a stream waits for all queued work", synchronize, 0},
+    {"stream.query", "a stream is idle only after its work is done", query, 0},
+    {"stream.wait-event", "work queued after a wait runs after the event", wait_event, 0},
+    {"stream.wait-stream", "work queued after a wait runs after the other stream's work",
+     wait_stream, 0},
+    {"stream.wait-never-recorded", "an event that was never recorded blocks nothing",
      wait_never_recorded, 0},
     {"stream.wait-latest", "a wait is for the latest record before it", wait_is_for_the_latest, 0},
-    {"stream.wait-record", "a record that comes later changes no wait", wait_is_for_its_record, 0},
-    {"stream.wait-outlives-event", "a wait outlives its event", wait_outlives_event, 0},
-    {"stream.wait-across-devices", "streams of two devices wait for each other",
+    {"stream.wait-record", "a later record does not affect an earlier wait", wait_is_for_its_record,
+     0},
+    {"stream.wait-outlives-event", "a queued wait stays valid after its event is released",
+     wait_outlives_event, 0},
+    {"stream.wait-across-devices", "streams of two devices can wait for each other",
      wait_across_devices, NEED_TWO_DEVICES},
-    {"stream.threads", "several threads share a stream", threads_on_one_stream, 0},
+    {"stream.threads", "several threads may share a stream", threads_on_one_stream, 0},
     {"stream.current-is-used", "work without a stream goes to the current one", current_is_used, 0},
     {"event.wait", "an event makes a stream wait", event_wait, 0},
     {0},

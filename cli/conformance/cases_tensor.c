@@ -71,7 +71,7 @@ static bool wrap(trial *t)
     tn_tensor_release(&tensor);
     held = held && EQUAL(t, released, 0) && SAME(t, view.data, memory.at);
     tn_tensor_release(&view);
-    return held && EQUAL(t, released, 1) && block_check(t, &memory, "memory that was wrapped");
+    return held && EQUAL(t, released, 1) && block_check(t, &memory, "wrapped memory");
 }
 
 static bool wrap_refused(trial *t)
@@ -104,7 +104,7 @@ static bool copy(trial *t)
            DO(t, tn_device_synchronize(t->device, &t->err)) &&
            DO(t, tn_copy(NULL, there, to, &t->err)) &&
            DO(t, tn_device_synchronize(t->device, &t->err)) &&
-           block_check(t, &back, "what came back") && block_check(t, &here, "what went");
+           block_check(t, &back, "data read back") && block_check(t, &here, "data written");
 }
 
 /* Rows with padding between them. */
@@ -124,8 +124,8 @@ static bool copy_rows(trial *t)
            EQUAL(t, tn_tensor_is_dense(from), 0) && EQUAL(t, tn_tensor_is_dense(to), 1) &&
            DO(t, tn_copy(NULL, from, to, &t->err)) &&
            DO(t, tn_device_synchronize(t->device, &t->err)) &&
-           block_check(t, &there, "rows that were copied") &&
-           block_check(t, &here, "where they came from");
+           block_check(t, &there, "copied rows") &&
+           block_check(t, &here, "source of the copied rows");
 }
 
 static bool copy_refused(trial *t)
@@ -200,17 +200,20 @@ static bool subsequence(trial *t)
 }
 
 const suite_case cases_tensor[] = {
-    {"tensor.create", "a tensor is of its device, dense, and released once", create, 0},
-    {"tensor.empty", "no dimensions are one element; a dimension of 0 leaves none", empty, 0},
-    {"tensor.refusals", "dimensions that make no sense are refused", refusals, 0},
-    {"tensor.wrap", "the release is called once, when the last view has gone", wrap, 0},
-    {"tensor.wrap.refusals", "and not at all when wrapping fails", wrap_refused, 0},
-    {"tensor.copy", "elements get to the device and back", copy, 0},
-    {"tensor.copy.rows", "rows with something between them do too", copy_rows, 0},
-    {"tensor.copy.refusals", "another shape, another dtype and read-only tensors are refused",
+    {"tensor.create", "a tensor belongs to its device, is dense, and is released once", create, 0},
+    {"tensor.empty", "a tensor without dimensions has one element; a dimension of 0 gives none",
+     empty, 0},
+    {"tensor.refusals", "invalid dimensions are errors", refusals, 0},
+    {"tensor.wrap", "the release function is called once, after the last view is released", wrap,
+     0},
+    {"tensor.wrap.refusals", "the release function is not called if wrapping fails", wrap_refused,
+     0},
+    {"tensor.copy", "elements can be copied to the device and back", copy, 0},
+    {"tensor.copy.rows", "rows with gaps between them can be copied too", copy_rows, 0},
+    {"tensor.copy.refusals", "a different shape or dtype and a read-only destination are errors",
      copy_refused, 0},
-    {"random.uniform", "a seed gives the numbers that it gives on the host", uniform_numbers, 0},
-    {"random.normal", "a seed gives the numbers that it gives on the host", normal_numbers, 0},
-    {"random.subsequence", "device n draws subsequence n, on every platform", subsequence, 0},
+    {"random.uniform", "a seed gives the same numbers as on the host", uniform_numbers, 0},
+    {"random.normal", "a seed gives the same numbers as on the host", normal_numbers, 0},
+    {"random.subsequence", "device n uses subsequence n, on every platform", subsequence, 0},
     {0},
 };

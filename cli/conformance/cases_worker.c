@@ -63,7 +63,7 @@ static bool text(trial *t)
                 EQUAL(t, count, tn_platform_device_count(t->platform)) &&
                 DO(t, tn_worker_snapshot_save(&second, &t->err));
     if (held && strcmp(first, second) != 0)
-        held = trial_fail(t, "a snapshot that was saved, loaded and saved is another text");
+        held = trial_fail(t, "saving, loading and saving a snapshot again gives a different text");
     held = held && REFUSES(t, TN_CORRUPT, tn_worker_snapshot_load("nonsense [", &t->err)) &&
            DO(t, tn_worker_device_count(name, &count, &t->err));
     tn_worker_text_release(first);
@@ -91,12 +91,12 @@ static bool ask_in_child(void *user, char *words, size_t size)
     if (status)
         snprintf(words, size, "in a forked child: %s: %s", tn_status_name(status), err.message);
     else if (count != tn_platform_device_count(t->platform) || current != count - 1)
-        snprintf(words, size, "in a forked child there are %d devices, and %d is current",
+        snprintf(words, size, "in a forked child there are %d devices and device %d is current",
                  (int)count, (int)current);
     else if (seen.known != own->known || strcmp(seen.name, own->name) != 0)
-        snprintf(words, size, "in a forked child the properties are others");
+        snprintf(words, size, "in a forked child the properties differ");
     else if (tn_worker_snapshot_take(&err) != TN_REFUSED)
-        snprintf(words, size, "in a forked child a snapshot can be taken, expected refused");
+        snprintf(words, size, "in a forked child taking a snapshot succeeded, expected refused");
     else
         return true;
     return false;
@@ -109,17 +109,17 @@ static bool forked(trial *t)
         return false;
     switch (host_fork(ask_in_child, t, t->on->patience / 2, words, sizeof words)) {
     case HOST_CHILD_TRUE: return true;
-    case HOST_NO_FORK: return trial_unavailable(t, "needs fork(), which is not here");
+    case HOST_NO_FORK: return trial_unavailable(t, "needs fork(), which this system does not have");
     default: return trial_fail(t, "%s", words);
     }
 }
 
 const suite_case cases_worker[] = {
-    {"worker.snapshot", "it has every device and its properties", snapshot, 0},
-    {"worker.numbers", "numbers follow the rule of the current device", numbers, 0},
-    {"worker.set", "setting a device is recorded, and moves none", set_is_recorded,
+    {"worker.snapshot", "a snapshot has every device and its properties", snapshot, 0},
+    {"worker.numbers", "device numbers follow the rules of the current device", numbers, 0},
+    {"worker.set", "setting a device is recorded and changes no real device", set_is_recorded,
      NEED_TWO_DEVICES},
     {"worker.text", "a snapshot can be saved and loaded", text, 0},
-    {"worker.fork", "a forked child answers from it, and may take none", forked, 0},
+    {"worker.fork", "a forked child answers from the snapshot and cannot take one", forked, 0},
     {0},
 };

@@ -194,11 +194,11 @@ static host_child answer_of(const char *answer, size_t length, int ending, char 
         return answer[0] == '1' ? HOST_CHILD_TRUE : HOST_CHILD_FALSE;
     }
     if (WIFSIGNALED(ending) && WTERMSIG(ending) == SIGALRM)
-        snprintf(text, size, "the child was still at it when its time was over");
+        snprintf(text, size, "the child process did not finish in time");
     else if (WIFSIGNALED(ending))
-        snprintf(text, size, "the child ended by signal %d", WTERMSIG(ending));
+        snprintf(text, size, "the child process was ended by signal %d", WTERMSIG(ending));
     else
-        snprintf(text, size, "the child ended without an answer");
+        snprintf(text, size, "the child process ended without an answer");
     return HOST_CHILD_FALSE;
 }
 

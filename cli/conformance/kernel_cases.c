@@ -247,7 +247,7 @@ static void check_problem(const kernel_case *c, const char *problem, uint64_t se
     }
     tally->tried++;
     if (status) {
-        note_wrong(tally, &args, seed, "it takes the problem, and then gives %s: %s",
+        note_wrong(tally, &args, seed, "it accepts the problem, then fails with %s: %s",
                    tn_status_name(status), err.message);
         tally->ended = status == TN_DEVICE_LOST;
     } else if (!result.ok) {
@@ -291,15 +291,15 @@ static bool run_kernel(trial *t)
             check_template(t, c, *template, until, &tally);
     }
     if (tally.wrong)
-        return trial_fail(t, "%zu of %zu problems wrong; the first: %s", tally.wrong, tally.tried,
-                          tally.first);
+        return trial_fail(t, "%zu of %zu problems gave wrong results; the first: %s", tally.wrong,
+                          tally.tried, tally.first);
     if (tally.late)
-        snprintf(
-            t->text, sizeof t->text,
-            "%zu problems in half the patience, and the rest was not tried; --patience gives more",
-            tally.tried);
+        snprintf(t->text, sizeof t->text,
+                 "%zu problems took half of the time limit, and the rest were not tried; raise "
+                 "--patience",
+                 tally.tried);
     if (tally.tried == 0)
-        return trial_unavailable(t, "it takes none of %zu problems of this kind; the last: %s",
+        return trial_unavailable(t, "it accepts none of %zu problems of this kind; the last: %s",
                                  tally.refused, tally.refusal);
     return true;
 }

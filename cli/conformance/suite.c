@@ -44,7 +44,7 @@ static bool has_what_it_needs(const suite_case *c, trial *t)
     if ((c->needs & NEED_TWO_DEVICES) && !t->second)
         return trial_unavailable(t, "needs 2 devices, has 1");
     if ((c->needs & NEED_LOSS) && !t->on->lose)
-        return trial_unavailable(t, "needs a way to lose the device: --lose COMMAND");
+        return trial_unavailable(t, "needs a command that makes the device fail: --lose COMMAND");
     return true;
 }
 
@@ -53,7 +53,7 @@ static void run_attempt(void *user)
     attempt *a = user;
     trial *t = &a->trial;
     if (has_what_it_needs(a->of, t) && !a->of->run(t) && t->ended == OUTCOME_PASS)
-        trial_fail(t, "the suite itself is at fault: the case ended without a finding");
+        trial_fail(t, "bug in the test suite: the case ended without a result");
     trial_give_back(t);
 }
 
@@ -102,11 +102,11 @@ static void judge(suite_result *result, const suite_options *options)
     bool may_fail = name_list_has(options->expected, result->of->name);
     const char *prefix = NULL;
     if (result->ended == OUTCOME_UNSUPPORTED && !may_lack)
-        prefix = "unsupported, and not on the list of what may be: ";
+        prefix = "unsupported, but not in the --unsupported list: ";
     else if (result->ended == OUTCOME_PASS && may_lack)
-        prefix = "passes, though it is on the list of what is unsupported: take it off";
+        prefix = "passes, but is in the --unsupported list: remove it from the list";
     else if (result->ended == OUTCOME_PASS && may_fail)
-        prefix = "passes, though it is expected to fail: take it off the list";
+        prefix = "passes, but is in the --expected list: remove it from the list";
     if (prefix) {
         char said[TRIAL_TEXT];
         memcpy(said, result->text, sizeof said);
@@ -124,7 +124,7 @@ static void run_case(const suite_case *c, const subject *on, const suite_options
     suite_result *result = &report->results[report->count++];
     *result = (suite_result){.of = c, .ended = OUTCOME_FAIL};
     if (report->late >= LATE_MOST) {
-        snprintf(result->text, sizeof result->text, "not run: %zu cases before it did not end",
+        snprintf(result->text, sizeof result->text, "not run: %zu earlier cases did not finish",
                  report->late);
         return;
     }
@@ -138,10 +138,11 @@ static void run_case(const suite_case *c, const subject *on, const suite_options
         end(a);
     } else if (ending == HOST_LATE) {
         snprintf(result->text, sizeof result->text,
-                 "did not end within %g s: something waits for ever", on->patience);
+                 "did not finish within %g s: a call blocks forever", on->patience);
         report->late++; /* the attempt now belongs to the thread */
     } else {
-        snprintf(result->text, sizeof result->text, "the system gives no thread to run it on");
+        snprintf(result->text, sizeof result->text,
+                 "the system could not create a thread to run it on");
         free(a);
     }
 }
@@ -154,8 +155,8 @@ static tn_status choose_devices(subject *on, tn_error *err)
         return status;
     if (tn_device_plans_only(on->device))
         return tn_fail(err, TN_UNAVAILABLE, 0, "conformance",
-                       "%s is %s for planning only: it can run nothing", tn_device_id(on->device),
-                       tn_device_origin(on->device));
+                       "%s is %s for planning only and cannot run anything",
+                       tn_device_id(on->device), tn_device_origin(on->device));
     if (tn_platform_device_get(on->platform, 1, &on->second, NULL) ||
         tn_device_plans_only(on->second))
         on->second = NULL;

@@ -83,7 +83,7 @@ bool trial_refused(trial *t, tn_status expected, tn_status found, const char *wo
         return trial_fail(t, "%.*s gave %s, but wrote the status %s into its error", length, words,
                           tn_status_name(found), tn_status_name(t->err.status));
     if (!t->err.message[0])
-        return trial_fail(t, "%.*s gave %s and did not say why", length, words,
+        return trial_fail(t, "%.*s gave %s without a message", length, words,
                           tn_status_name(found));
     return true;
 }
@@ -113,7 +113,7 @@ bool trial_same(trial *t, const void *found, const void *expected, const char *w
 
 bool trial_holds(trial *t, bool condition, const char *words)
 {
-    return condition || trial_fail(t, "this does not hold: %s", words);
+    return condition || trial_fail(t, "check failed: %s", words);
 }
 
 uint64_t trial_bits(trial *t)
@@ -145,7 +145,7 @@ bool trial_keep(trial *t, void (*give_back)(void *owner, void *what), void *owne
 {
     if (t->thing_count == TRIAL_THINGS) {
         give_back(owner, what);
-        return trial_fail(t, "the suite itself is at fault: a case keeps too many things");
+        return trial_fail(t, "bug in the test suite: a case keeps too many objects");
     }
     t->things[t->thing_count++] = (thing){give_back, owner, what};
     return true;

@@ -40,7 +40,7 @@ static tn_status open_lost_or_not(const tn_device *device, const char *where, tn
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "the device is NULL");
     if (device->plans_only)
         return tn_fail(err, TN_UNAVAILABLE, 0, where,
-                       "%s is %s for planning only: it can run nothing", device->id,
+                       "%s is %s for planning only and cannot run anything", device->id,
                        device->origin);
     if (tni_offer_is_withdrawn(device->offer))
         return tn_fail(err, TN_UNAVAILABLE, 0, where,

@@ -70,9 +70,9 @@ class Faults(Faulty):
         """Three cases that do not end are enough; the rest is not run, and the command ends."""
         code, results = self.hang.result()
         self.assertEqual(code, 1)
-        late = [row for row in results.values() if row["text"].startswith("did not end within 1 s")]
+        late = [row for row in results.values() if row["text"].startswith("did not finish within 1 s")]
         self.assertEqual(len(late), 3)
-        self.assertIn("not run: 3 cases before it did not end",
+        self.assertIn("not run: 3 earlier cases did not finish",
                       [row["text"] for row in results.values()])
 
     def test_a_crash_names_its_case(self):
@@ -96,7 +96,7 @@ class Faults(Faulty):
 
     def test_a_message_says_what_was_expected_and_found(self):
         _, results = self.results("memory-hides", "--case", "device.memory")
-        self.assertRegex(results["device.memory"]["text"], r"in_use is 0 while \d+ bytes are held")
+        self.assertRegex(results["device.memory"]["text"], r"in_use is 0 while \d+ bytes are allocated")
         _, results = self.results("property-fails", "--case", "properties")
         self.assertEqual(results["properties"]["text"], "faulty:0 does not tell its properties: the "
                          "board does not answer")
@@ -108,7 +108,7 @@ class Faults(Faulty):
                          "tn_memory_copy gave unavailable, expected ok: faulty:0: not today")
         _, results = self.results("copy-flips", "--case", "copy.device-host")
         self.assertRegex(results["copy.device-host"]["text"],
-                         r"^where it was copied to: 1 of \d+ bytes are wrong, the first at \d+: "
+                         r"^destination of the copy: 1 of \d+ bytes are wrong, the first at \d+: "
                          r"0x[0-9a-f]{2}, expected 0x[0-9a-f]{2}$")
 
     def test_what_is_published_names_no_folder(self):
@@ -142,14 +142,14 @@ class Lists(Faulty):
         case = "stream.priority"
         code, outcome, text = self.judge("priority-refused", case)
         self.assertEqual((code, outcome), (1, "fail"))
-        self.assertIn("not on the list of what may be", text)
+        self.assertIn("not in the --unsupported list", text)
         self.assertIn("no priorities here", text)
         code, outcome, text = self.judge("priority-refused", case, unsupported=[f"  {case} # no"])
         self.assertEqual((code, outcome), (0, "unsupported"))
         self.assertIn("no priorities here", text)
         code, outcome, text = self.judge("", case, unsupported=["# why", "", case])
         self.assertEqual((code, outcome), (1, "fail"))
-        self.assertIn("passes, though it is on the list", text)
+        self.assertIn("passes, but is in the --unsupported list", text)
 
     def test_expected(self):
         case = "event.elapsed"
@@ -158,7 +158,7 @@ class Lists(Faulty):
         self.assertIn("backwards", text)
         code, outcome, text = self.judge("", case, expected=[case])
         self.assertEqual((code, outcome), (1, "fail"))
-        self.assertIn("passes, though it is expected to fail", text)
+        self.assertIn("passes, but is in the --expected list", text)
 
     def test_a_failure_is_not_unsupported(self):
         code, outcome, _ = self.judge("copy-flat", "copy.2d", unsupported=["copy.2d"])

@@ -36,7 +36,7 @@ class Platforms(script.Case):
         self.assertGreaterEqual(platform["passed"], 120)
         return platform
 
-    ONE = ("needs 2 devices, has 1", "needs a way to lose the device: --lose COMMAND")
+    ONE = ("needs 2 devices, has 1", "needs a command that makes the device fail: --lose COMMAND")
 
     def module(self, name):
         return os.path.join(

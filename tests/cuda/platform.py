@@ -15,7 +15,7 @@ TWO = "needs 2 devices, has 1"
 NAMES = ["libcuda.so.1"] + ["libnvidia-ml.so.1"] * bool(ctypes.util.find_library("nvidia-ml"))
 # What helps against a driver that shows nothing is another thing where this machine has its device files.
 NO_DEVICE = "nvidia-smi" if os.access("/dev/nvidiactl", os.R_OK) else "modprobe nvidia"
-LOSE = "needs a way to lose the device: --lose COMMAND"
+LOSE = "needs a command that makes the device fail: --lose COMMAND"
 
 
 class Cuda(script.Case):
