@@ -159,18 +159,19 @@ static int run_wish(const command *self, const bench_wish *wish, const trials *o
 static int read_wish(const command *self, int count, char **arguments, bench_wish *wish)
 {
     const option_row rows[] = {
-        {"PROBLEM", NULL, "what is to be computed, as for `tenon explain --help`", NULL,
+        {"PROBLEM", NULL, "the problem, in the form that `tenon explain --help` describes", NULL,
          &wish->trials.problems, OPTION_VALUES_MAX},
-        {"--kernel", "NAME", "this kernel in place of the one that is taken", NULL,
+        {"--kernel", "NAME", "use this kernel instead of the selected one", NULL,
          &wish->trials.kernel, 1},
-        {"--all-kernels", NULL, "every kernel that could be taken", &wish->trials.all_kernels, NULL,
-         0},
-        {"--against", "NAME", "a second kernel, timed in turns with each", NULL, &wish->against, 1},
-        {"--seconds", "S", "about how long for each kernel; 1 when left out", NULL, &wish->seconds,
+        {"--all-kernels", NULL, "every kernel that can run the problem", &wish->trials.all_kernels,
+         NULL, 0},
+        {"--against", "NAME", "time a second kernel, alternating with each", NULL, &wish->against,
          1},
-        {"--device-file", "F", "also the devices that F describes; may be given again", NULL,
+        {"--seconds", "S", "time limit per kernel in seconds, approximate; default 1", NULL,
+         &wish->seconds, 1},
+        {"--device-file", "F", "also use the devices described in F; may be repeated", NULL,
          &wish->trials.files, OPTION_VALUES_MAX},
-        {"--json", NULL, "as a JSON document", &wish->trials.as_json, NULL, 0},
+        {"--json", NULL, "print JSON", &wish->trials.as_json, NULL, 0},
     };
     int code = options_read(self, rows, sizeof rows / sizeof rows[0], count, arguments);
     if (code != OPTIONS_RUN || (code = options_need(self, &rows[0])) != OPTIONS_RUN)
@@ -182,7 +183,7 @@ static int read_wish(const command *self, int count, char **arguments, bench_wis
     if (*end || !(wish->span > 0 && wish->span <= 3600)) {
         tn_error err;
         tn_fail(&err, TN_INVALID_ARGUMENT, 0, "",
-                "--seconds needs a number above 0, up to 3600; found \"%.80s\"",
+                "--seconds: expected a number above 0, up to 3600; got \"%.80s\"",
                 wish->seconds.texts[0]);
         return report_wish(who, &err);
     }

@@ -44,7 +44,7 @@ static void print_list(const tn_cache_list *list)
     sum_up(list, &entries, &bytes);
     text_wrapped(0, "folder: ", 8, folder[0] ? folder : "none");
     if (reason[0])
-        text_wrapped(0, "kept in memory only: ", 21, reason);
+        text_wrapped(0, "stored in memory only: ", 21, reason);
     for (size_t i = 0; i < tn_cache_list_count(list); i++) {
         const tn_cache_kind *kind = tn_cache_list_get(list, i);
         print_row(kind->kind, kind->entries, kind->bytes);
@@ -132,10 +132,10 @@ static bool limit_is_sound(const cache_wish *wish, bool prunes, uint64_t *out)
     if (!text || (prunes && read_bytes(text, out)))
         return true;
     if (!prunes)
-        tn_fail(&err, TN_INVALID_ARGUMENT, 0, "", "--limit belongs to prune");
+        tn_fail(&err, TN_INVALID_ARGUMENT, 0, "", "--limit is only for prune");
     else
         tn_fail(&err, TN_INVALID_ARGUMENT, 0, "",
-                "--limit needs bytes, as 1048576, 512k, 64m or 1g; found \"%.80s\"", text);
+                "--limit: expected bytes such as 1048576, 512k, 64m or 1g; got \"%.80s\"", text);
     (void)report_wish(who, &err);
     return false;
 }
@@ -146,10 +146,10 @@ int run_cache(const command *self, int count, char **arguments)
     cache_wish wish = {0};
     uint64_t limit = TN_CACHE_LIMIT;
     const option_row rows[] = {
-        {"ACTION", NULL, "list, prune or clear; list when left out", NULL, &wish.words, 1},
-        {"--limit", "BYTES", "what prune leaves at most, as 64m; 256m when left out", NULL,
+        {"ACTION", NULL, "list, prune or clear; default list", NULL, &wish.words, 1},
+        {"--limit", "BYTES", "maximum size after prune, such as 64m; default 256m", NULL,
          &wish.limit, 1},
-        {"--json", NULL, "as a JSON document", &wish.as_json, NULL, 0},
+        {"--json", NULL, "print JSON", &wish.as_json, NULL, 0},
     };
     int code = options_read(self, rows, sizeof rows / sizeof rows[0], count, arguments);
     if (code != OPTIONS_RUN)
@@ -165,7 +165,8 @@ int run_cache(const command *self, int count, char **arguments)
     if (strcmp(action, "list") == 0)
         return run_with(self, &wish, UINT64_MAX);
     tn_error err;
-    tn_fail(&err, TN_INVALID_ARGUMENT, 0, "", "no action \"%.80s\"; there are list, prune, clear%s",
-            action, suggestion(action, names, 3));
+    tn_fail(&err, TN_INVALID_ARGUMENT, 0, "",
+            "unknown action \"%.80s\": expected list, prune or clear%s", action,
+            suggestion(action, names, 3));
     return report_wish(who, &err);
 }

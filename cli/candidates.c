@@ -154,11 +154,11 @@ void phrase_refusal(const tn_refusal *why, text_line *out)
 void phrase_rule(const tn_candidate *candidate, text_line *out)
 {
     static const char *const says[] = {"avoided by the rule ",
-                                       "a rule has a say: ", "preferred by the rule "};
+                                       "affected by rule: ", "preferred by the rule "};
     bool told = candidate->why && candidate->why->code == TN_REFUSE_RULE;
     if (!candidate->rule[0] || (told && !candidate->overruled[0]))
         return;
     text_add(out, "%s%s", says[candidate->standing + 1], candidate->rule);
     if (candidate->overruled[0])
-        text_add(out, ", which goes before %s", candidate->overruled);
+        text_add(out, ", which has priority over %s", candidate->overruled);
 }

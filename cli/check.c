@@ -135,7 +135,7 @@ static void print_tally(const check_tally *tally)
     if (tally->wrong)
         text_add(&line, "%d of %d wrong", tally->wrong, tally->tried);
     else if (tally->tried)
-        text_add(&line, "%d checked, nothing is wrong", tally->tried);
+        text_add(&line, "%d checked, no errors found", tally->tried);
     else
         text_add(&line, "nothing could be checked");
     if (tally->seed)
@@ -168,7 +168,7 @@ static bool dump_is_sound(const check_wish *wish)
     bool several = wish->trials.problems.count > 1 || wish->trials.all_kernels;
     int fault = path && !several ? system_can_write(path) : 0;
     if (path && several)
-        fprintf(stderr, "tenon%s: --dump is for one problem and one kernel\n", who);
+        fprintf(stderr, "tenon%s: --dump needs exactly one problem and one kernel\n", who);
     else if (fault)
         fprintf(stderr, "tenon%s: --dump %s: %s\n", who, text_clean(path), strerror(fault));
     return !fault && !(path && several);
@@ -183,7 +183,8 @@ static int read_seed(check_wish *wish)
     if (errno || *end || seed[0] < '0' || seed[0] > '9' || wish->first == 0) {
         tn_error err;
         tn_fail(&err, TN_INVALID_ARGUMENT, 0, "",
-                "--seed needs a number from 1 to %" PRIu64 ", found \"%.80s\"", UINT64_MAX, seed);
+                "--seed: expected a number from 1 to %" PRIu64 ", found \"%.80s\"", UINT64_MAX,
+                seed);
         return report_wish(who, &err);
     }
     if (!wish->seed.count)
@@ -194,20 +195,20 @@ static int read_seed(check_wish *wish)
 static int read_wish(const command *self, int count, char **arguments, check_wish *wish)
 {
     const option_row rows[] = {
-        {"PROBLEM", NULL, "what is to be computed, as for `tenon explain --help`", NULL,
+        {"PROBLEM", NULL, "the problem, in the form that `tenon explain --help` describes", NULL,
          &wish->trials.problems, OPTION_VALUES_MAX},
-        {"--kernel", "NAME", "this kernel in place of the one that is taken", NULL,
+        {"--kernel", "NAME", "use this kernel instead of the selected one", NULL,
          &wish->trials.kernel, 1},
-        {"--all-kernels", NULL, "every kernel that could be taken", &wish->trials.all_kernels, NULL,
-         0},
-        {"--seed", "N", "of the inputs, to repeat a run; every run prints its own", NULL,
+        {"--all-kernels", NULL, "every kernel that can run the problem", &wish->trials.all_kernels,
+         NULL, 0},
+        {"--seed", "N", "seed of the inputs, to repeat a run; every run prints its seed", NULL,
          &wish->seed, 1},
-        {"--nonfinite", NULL, "some inputs are NaN or infinite", &wish->nonfinite, NULL, 0},
-        {"--dump", "F", "a file for inputs and both outputs when they differ", NULL, &wish->dump,
-         1},
-        {"--device-file", "F", "also the devices that F describes; may be given again", NULL,
+        {"--nonfinite", NULL, "make some inputs NaN or infinite", &wish->nonfinite, NULL, 0},
+        {"--dump", "F", "write inputs and both outputs to F if the outputs differ", NULL,
+         &wish->dump, 1},
+        {"--device-file", "F", "also use the devices described in F; may be repeated", NULL,
          &wish->trials.files, OPTION_VALUES_MAX},
-        {"--json", NULL, "as a JSON document", &wish->trials.as_json, NULL, 0},
+        {"--json", NULL, "print JSON", &wish->trials.as_json, NULL, 0},
     };
     int code = options_read(self, rows, sizeof rows / sizeof rows[0], count, arguments);
     if (code != OPTIONS_RUN || (code = options_need(self, &rows[0])) != OPTIONS_RUN)

@@ -39,8 +39,9 @@ static tn_status read_number(const option_values *values, const char *name, uint
     errno = 0;
     unsigned long long number = strtoull(text, &end, 10);
     if (errno || text[0] < '0' || text[0] > '9' || *end || number < least || number > most)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, name, "%s needs %llu to %llu, found \"%s\"",
-                       name, (unsigned long long)least, (unsigned long long)most, text);
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, name,
+                       "%s: expected a number from %llu to %llu, got \"%s\"", name,
+                       (unsigned long long)least, (unsigned long long)most, text);
     *out = number;
     return TN_OK;
 }
@@ -174,7 +175,7 @@ static int choose_by_module(const char *file, target *out, run *of)
         return report_error(&err);
     of->module = find_module(out->modules, NULL);
     if (!of->module) {
-        fprintf(stderr, "tenon conformance: %s did not come in: `tenon modules` says why\n",
+        fprintf(stderr, "tenon conformance: %s was not loaded: `tenon modules` shows why\n",
                 text_clean(file));
         return EXIT_INTERNAL;
     }
@@ -183,11 +184,12 @@ static int choose_by_module(const char *file, target *out, run *of)
     int code = choose_served(out, of);
     if (code || out->count > 0)
         return code;
-    fprintf(stderr, "tenon conformance: module %s serves no platform, %s; %s\n", of->module->name,
-            of->module->kernels > 0 ? "and its kernels are of none that runs here"
-                                    : "and has no kernels",
-            of->module->platforms > 0 ? "another module serves its own"
-                                      : "the suite is about platforms and kernels");
+    fprintf(stderr, "tenon conformance: module %s provides no platform, %s; %s\n", of->module->name,
+            of->module->kernels > 0
+                ? "and its kernels are for platforms that are not available here"
+                : "and has no kernels",
+            of->module->platforms > 0 ? "another module provides its platform"
+                                      : "conformance tests platforms and kernels");
     return EXIT_UNAVAILABLE;
 }
 
@@ -305,7 +307,7 @@ static void look(void *user)
 static int find_target(search *s, double patience)
 {
     host_crash_words(
-        "tenon conformance: crashed while devices were sought: in an entry, a probe or "
+        "tenon conformance: crashed while searching for devices: in an entry, a probe or "
         "device_properties\n");
     host_ending ending = host_run_for(look, s, patience);
     host_crash_words(NULL);
@@ -314,8 +316,8 @@ static int find_target(search *s, double patience)
     fprintf(stderr,
             ending == HOST_LATE
                 ? "tenon conformance: devices were not found within %g s: an entry, a probe "
-                  "or device_properties waits for ever\n"
-                : "tenon conformance: the system gives no thread to look for devices on\n",
+                  "or device_properties blocks forever\n"
+                : "tenon conformance: the system could not create a thread to search for devices\n",
             patience);
     (void)fflush(NULL);
     _Exit(ending == HOST_LATE ? EXIT_FAILURES_FOUND : EXIT_INTERNAL); /* that thread still runs */
@@ -350,9 +352,10 @@ static int check_kernels(const conformance_setup *setup, const target *on)
     for (size_t i = 0; i < 3 && !stray; i++)
         stray = name_list_stray(lists[i], names, count);
     if (setup->options.kernels_only && count == 0)
-        fprintf(stderr, "tenon conformance: there is no kernel to hold to the reference\n");
+        fprintf(stderr, "tenon conformance: there is no kernel to check\n");
     else if (stray)
-        fprintf(stderr, "tenon conformance: no case \"%s\"%s; --list --kernels has them\n",
+        fprintf(stderr,
+                "tenon conformance: unknown case \"%s\"%s; list them with --list --kernels\n",
                 text_clean(stray), suggestion(stray, names, count));
     free(names);
     return setup->options.kernels_only && count == 0 ? EXIT_UNAVAILABLE
@@ -410,34 +413,34 @@ int run_conformance(const command *self, int count, char **arguments)
 {
     conformance_wish wish = {0};
     const option_row rows[] = {
-        {"--module", "FILE", "every platform that this module serves, and its kernels", NULL,
-         &wish.module, 1},
-        {"--platform", "NAME", "this platform; without either, the current one", NULL,
-         &wish.platform, 1},
-        {"--device-file", "F", "also the devices that F describes; may be given again", NULL,
-         &wish.files, OPTION_VALUES_MAX},
-        {"--unsupported", "FILE", "cases that may be unsupported, one a line", NULL,
-         &wish.unsupported, 1},
-        {"--expected", "FILE", "cases that are expected to fail, one a line", NULL, &wish.expected,
+        {"--module", "FILE", "test every platform and kernel of this module", NULL, &wish.module,
          1},
-        {"--out", "FILE", "also write the result there, to be published", NULL, &wish.out, 1},
-        {"--case", "NAME", "only this case, or those that begin so; may be given again", NULL,
+        {"--platform", "NAME", "test this platform; default: the current one", NULL, &wish.platform,
+         1},
+        {"--device-file", "F", "also use the devices described in F; may be repeated", NULL,
+         &wish.files, OPTION_VALUES_MAX},
+        {"--unsupported", "FILE", "file with cases that may be unsupported, one per line", NULL,
+         &wish.unsupported, 1},
+        {"--expected", "FILE", "file with cases that are expected to fail, one per line", NULL,
+         &wish.expected, 1},
+        {"--out", "FILE", "also write the result to FILE, for publication", NULL, &wish.out, 1},
+        {"--case", "NAME", "run only this case, or all with this prefix; may be repeated", NULL,
          &wish.cases, OPTION_VALUES_MAX},
-        {"--seed", "N", "of the random data, to repeat a run", NULL, &wish.seed, 1},
-        {"--patience", "S", "seconds that a case may take; 30", NULL, &wish.patience, 1},
-        {"--lose", "COMMAND", "a command line that loses the device, for the cases lost.*", NULL,
+        {"--seed", "N", "seed of the random data, to repeat a run", NULL, &wish.seed, 1},
+        {"--patience", "S", "time limit per case in seconds; default 30", NULL, &wish.patience, 1},
+        {"--lose", "COMMAND", "command that makes the device fail, for the cases lost.*", NULL,
          &wish.lose, 1},
-        {"--kernels", NULL, "only kernels: the module's, or every one of the platform",
+        {"--kernels", NULL, "test only kernels: the module's, or all of the platform",
          &wish.kernels, NULL, 0},
-        {"--list", NULL, "every case and its rule, and nothing else; with --kernels of kernels",
+        {"--list", NULL, "only list the cases with their rules; with --kernels those of kernels",
          &wish.list, NULL, 0},
-        {"--json", NULL, "as a JSON document", &wish.as_json, NULL, 0},
+        {"--json", NULL, "print JSON", &wish.as_json, NULL, 0},
     };
     int code = options_read(self, rows, sizeof rows / sizeof rows[0], count, arguments);
     if (code != OPTIONS_RUN)
         return code;
     if (wish.module.count > 0 && wish.platform.count > 0) {
-        fprintf(stderr, "tenon %s: --module and --platform exclude each other\n", self->name);
+        fprintf(stderr, "tenon %s: use either --module or --platform, not both\n", self->name);
         return EXIT_WRONG_USE;
     }
     if (!wish.list || wish.kernels)

@@ -44,7 +44,7 @@ static void print_all(const findings *found, bool explain)
     }
     phrase_not_ready(found, &not_ready);
     if (not_ready.length > 0) {
-        text_add(&not_ready, "; --explain has the evidence");
+        text_add(&not_ready, "; --explain shows the evidence");
         text_wrapped(0, "not ready: ", 11, not_ready.text);
     }
 }
@@ -65,11 +65,11 @@ int run_devices(const command *self, int count, char **arguments)
     findings found;
     tn_error err;
     const option_row rows[] = {
-        {"--explain", NULL, "every platform with its verdict, remedy and evidence", &explain, NULL,
-         0},
-        {"--json", NULL, "as a JSON document, which has the evidence too", &as_json, NULL, 0},
-        {"--device-file", "F", "also the devices that F describes; may be given again", NULL,
-         &files, OPTION_VALUES_MAX},
+        {"--explain", NULL, "show every platform with its verdict, remedy and evidence", &explain,
+         NULL, 0},
+        {"--json", NULL, "print JSON, including the evidence", &as_json, NULL, 0},
+        {"--device-file", "F", "also use the devices described in F; may be repeated", NULL, &files,
+         OPTION_VALUES_MAX},
     };
     int code = options_read(self, rows, sizeof rows / sizeof rows[0], count, arguments);
     if (code != OPTIONS_RUN || (code = add_device_files(&files)))

@@ -100,21 +100,22 @@ static int tell(const command *self, const doctor_wish *wish, const findings *fo
 static int read_wish(const command *self, int count, char **arguments, doctor_wish *wish)
 {
     const option_row rows[] = {
-        {"--json", NULL, "as a JSON document", &wish->as_json, NULL, 0},
-        {"--html", "FILE", "also as a page that needs nothing else; - for stdout, alone", NULL,
+        {"--json", NULL, "print JSON", &wish->as_json, NULL, 0},
+        {"--html", "FILE",
+         "also write a self-contained HTML page; - writes only the page, to stdout", NULL,
          &wish->html, 1},
-        {"--fresh", NULL, "probe unknown modules anew, whatever was found before", &wish->fresh,
+        {"--fresh", NULL, "probe unknown modules again, ignoring cached results", &wish->fresh,
          NULL, 0},
-        {"--quick", NULL, "check and time no kernel, and open no library but drivers", &wish->quick,
-         NULL, 0},
-        {"--device-file", "F", "also the devices that F describes; may be given again", NULL,
+        {"--quick", NULL, "do not check or time kernels, and open no libraries except drivers",
+         &wish->quick, NULL, 0},
+        {"--device-file", "F", "also use the devices described in F; may be repeated", NULL,
          &wish->files, OPTION_VALUES_MAX},
     };
     int code = options_read(self, rows, sizeof rows / sizeof rows[0], count, arguments);
     if (code != OPTIONS_RUN)
         return code;
     if (wish->as_json && wish->html.count && strcmp(wish->html.texts[0], "-") == 0) {
-        fprintf(stderr, "tenon %s: --json and --html - both want stdout\n", self->name);
+        fprintf(stderr, "tenon %s: --json and --html - cannot both write to stdout\n", self->name);
         return EXIT_WRONG_USE;
     }
     return OPTIONS_RUN;

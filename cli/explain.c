@@ -132,8 +132,10 @@ static int tell(const command *self, const explain_wish *wish, const explained *
 static void print_problem_help(void)
 {
     printf(
-        "\nA problem is OP:DTYPE[:FIELD=VALUE,...][@DEVICE]; the device is best when left out. Fields:\n\n"
-        "  matmul   m n k ta tb batch bias act alpha beta out acc b scale_a scale_b grouped sa sb sc\n"
+        "\nA problem is OP:DTYPE[:FIELD=VALUE,...][@DEVICE]; the default device is best. "
+        "Fields:\n\n"
+        "  matmul   m n k ta tb batch bias act alpha beta out acc b scale_a scale_b grouped sa "
+        "sb sc\n"
         "           sbias sscale_a sscale_b align\n"
         "  permute  shape order si so align\n"
         "  cast     shape to si so inplace align\n"
@@ -145,16 +147,19 @@ static void print_problem_help(void)
         "  norm     kind shape eps weight bias out si so sweight sbias inplace align\n"
         "  rotary   kind shape size cos sin out si so scos ssin inplace align\n"
         "  attention\n"
-        "           b h hk l lq lk d dv layout mask mdtype sink lse out scale softcap dropout seed offset\n"
-        "           shift varlen varlenk rows rowsk used page pool sq sk sv so slse smask ssink sstart\n"
+        "           b h hk l lq lk d dv layout mask mdtype sink lse out scale softcap dropout "
+        "seed offset\n"
+        "           shift varlen varlenk rows rowsk used page pool sq sk sv so slse smask ssink "
+        "sstart\n"
         "           sstartk slength spage backward backend align\n"
         "  attention-backward\n"
-        "           b h hk l lq lk d dv layout mask mdtype out scale softcap dropout seed offset shift sq sk\n"
+        "           b h hk l lq lk d dv layout mask mdtype out scale softcap dropout seed offset "
+        "shift sq sk\n"
         "           sv so slse smask sdo sdq sdk sdv backend align\n"
         "  attention-merge\n"
         "           b h l d layout lse out si slsei s2 slse2 so slse align\n\n"
         "Sizes are 64x1024, lists 1;0, switches 0 or 1; sa, si, scos and the like are strides.\n"
-        "docs/names.md says what each field is; a word that is wrong is told with those there are.\n");
+        "docs/names.md describes each field; an invalid value lists the valid ones.\n");
 }
 
 int run_explain(const command *self, int count, char **arguments)
@@ -162,11 +167,11 @@ int run_explain(const command *self, int count, char **arguments)
     explain_wish wish = {0};
     explained problems[OPTION_VALUES_MAX] = {{0}};
     const option_row rows[] = {
-        {"PROBLEM", NULL, "what is to be computed: matmul:f32:m=512,n=512,k=64@cpu:0", NULL,
+        {"PROBLEM", NULL, "the problem, such as matmul:f32:m=512,n=512,k=64@cpu:0", NULL,
          &wish.problems, OPTION_VALUES_MAX},
-        {"--device-file", "F", "also the devices that F describes; may be given again", NULL,
+        {"--device-file", "F", "also use the devices described in F; may be repeated", NULL,
          &wish.files, OPTION_VALUES_MAX},
-        {"--json", NULL, "as a JSON document", &wish.as_json, NULL, 0},
+        {"--json", NULL, "print JSON", &wish.as_json, NULL, 0},
     };
     int code = options_parse(self, rows, sizeof rows / sizeof rows[0], count, arguments);
     if (code == EXIT_DONE)

@@ -68,7 +68,7 @@ static void print_conditions(const tn_decision *decision)
         const tn_backend *backend = tn_decision_backend(decision, i);
         if (!backend->conditions || !backend->family[0])
             continue;
-        printf("%*s%supstream's conditions of %s%s\n", INDENT, "", paint(PAINT_SOFT), backend->name,
+        printf("%*s%sPyTorch's conditions for %s%s\n", INDENT, "", paint(PAINT_SOFT), backend->name,
                paint(PAINT_NONE));
         print_outcome(backend->conditions, TN_SDPA_FAILS, 2 * INDENT);
         print_outcome(backend->conditions, TN_SDPA_HOLDS, 2 * INDENT);
@@ -84,7 +84,7 @@ void explained_print_backends(const tn_decision *decision)
     int width = measure(decision);
     if (tn_decision_backend_count(decision) == 0)
         return;
-    printf("%s%*s%-*s  %-*skernel, or why not%s\n", paint(PAINT_SOFT), INDENT, "", width, "backend",
+    printf("%s%*s%-*s  %-*skernel, or reason%s\n", paint(PAINT_SOFT), INDENT, "", width, "backend",
            VERDICT, "verdict", paint(PAINT_NONE));
     for (size_t i = 0; i < tn_decision_backend_count(decision); i++)
         print_backend(tn_decision_backend(decision, i), width);

@@ -36,7 +36,7 @@ static void print_device(const explained_world *world, const tn_decision *decisi
 static void print_unknown(void *to, const char *text)
 {
     (void)to;
-    text_wrapped(LABEL, "not known: ", 11, text);
+    text_wrapped(LABEL, "unknown: ", 9, text);
 }
 
 static void print_settings(const explained_world *world)
@@ -50,7 +50,7 @@ static void print_settings(const explained_world *world)
     text_wrapped(0, "settings", LABEL, line.length ? line.text : "all at their defaults");
     const char *problem;
     for (size_t i = 0; (problem = tn_settings_problem(i)); i++)
-        text_wrapped(LABEL, "not followed: ", 14, problem);
+        text_wrapped(LABEL, "ignored: ", 9, problem);
     rules_find_unknown(print_unknown, NULL);
 }
 
@@ -134,8 +134,8 @@ static void print_time_words(const tn_decision *decision)
 {
     static const char *const words[][2] = {
         {"measured", "timed on this device"},
-        {"modelled", "computed by the kernel's own cost function"},
-        {"predicted", "computed from the kernel's rates of operations and bytes"}};
+        {"modelled", "predicted by the kernel's cost function"},
+        {"predicted", "predicted from the kernel's compute rate and bandwidth"}};
     text_line line = {0};
     for (size_t w = 0; w < sizeof words / sizeof words[0]; w++) {
         size_t i = 0;
@@ -154,7 +154,7 @@ static void print_candidates(const tn_decision *decision)
     int width = measure_names(decision);
     putchar('\n');
     if (tn_decision_count(decision) == 0)
-        printf("%*sno kernel here computes it\n", INDENT, "");
+        printf("%*sno available kernel computes it\n", INDENT, "");
     else
         printf("%s%*s%-*s  %-*s%*s %-*s library, numerics%s\n", paint(PAINT_SOFT), INDENT, "",
                width, "kernel", VERDICT, "verdict", TIME, "time", SOURCE, "", paint(PAINT_NONE));
@@ -173,8 +173,7 @@ static void print_offenders(const explained_world *world, const explained *probl
         const tn_candidate *candidate = tn_decision_candidate(problem->now, i);
         bool was = before && strcmp(before->kernel, candidate->kernel) == 0;
         if (is_offender(candidate))
-            text_add_item(&line, "%s%s", candidate->kernel,
-                          was ? " (the one that is taken without --set)" : "");
+            text_add_item(&line, "%s%s", candidate->kernel, was ? " (selected without --set)" : "");
     }
     if (!class)
         return;
@@ -191,14 +190,14 @@ static void print_taken(const tn_decision *decision)
     text_line line = {0};
     tn_status status = tn_decision_status(decision, &message);
     if (now || once_tested)
-        text_wrapped(0, "runs now: ", 10, now ? now->kernel : "nothing, before a test");
+        text_wrapped(0, "runs now: ", 10, now ? now->kernel : "nothing until a kernel is tested");
     if (once_tested)
         text_wrapped(0, "runs once tested: ", 18, once_tested->kernel);
     if (now || once_tested)
         return;
     text_add(&line, "%s: %s", tn_status_name(status), message);
     printf("%s", paint(PAINT_BAD));
-    text_wrapped(0, "nothing is taken: ", 18, line.text);
+    text_wrapped(0, "nothing selected: ", 18, line.text);
     printf("%s", paint(PAINT_NONE));
 }
 
@@ -209,7 +208,7 @@ static void print_unmet(const tn_decision *decision)
     text_line line = {0};
     if (!rule[0])
         return;
-    text_add(&line, "%s, as nothing that it names can be taken", rule);
+    text_add(&line, "%s: no candidate that it names can be used", rule);
     text_wrapped(0, "not met: ", 9, line.text);
 }
 
@@ -232,7 +231,7 @@ static void print_change(const explained *problem)
     if (strcmp(before.text, now.text) == 0)
         text_add(&line, "the same without --set");
     else
-        text_add(&line, "%s -> %s by what --set changes", before.text, now.text);
+        text_add(&line, "%s -> %s because of --set", before.text, now.text);
     text_wrapped(0, "dry run: ", 9, line.text);
 }
 

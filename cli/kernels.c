@@ -37,7 +37,7 @@ static const double seconds_most = 20;   /* no kernel is timed after this */
 
 static tn_status no_memory(tn_error *err)
 {
-    return tn_fail(err, TN_OUT_OF_MEMORY, 0, "kernels", "no memory for what is found");
+    return tn_fail(err, TN_OUT_OF_MEMORY, 0, "kernels", "no memory for the results");
 }
 
 static tn_status take_candidates(tn_decision *decision, found_decision *to, tn_error *err)

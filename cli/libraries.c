@@ -23,8 +23,8 @@ int run_libraries(const command *self, int count, char **arguments)
     findings found;
     tn_error err;
     const option_row rows[] = {
-        {"--json", NULL, "as a JSON document", &as_json, NULL, 0},
-        {"--try", NULL, "open those that were not tried, and ask them for their version", &try,
+        {"--json", NULL, "print JSON", &as_json, NULL, 0},
+        {"--try", NULL, "open libraries that were not tried yet and query their versions", &try,
          NULL, 0},
     };
     int code = options_read(self, rows, sizeof rows / sizeof rows[0], count, arguments);

@@ -177,8 +177,9 @@ static void print_end(const lock_wish *wish, const written *all)
     if (untested > 0)
         text_add(
             &line,
-            "; %zu untested: what fails its test at the first call is refused; `tenon warm %s` "
-            "tests ahead",
+            "; %zu untested: a kernel that fails its test at the first call is rejected; `tenon "
+            "warm %s` tests "
+            "them in advance",
             untested, file);
     text_wrapped(0, "", 0, line.text);
 }
@@ -250,8 +251,9 @@ static const struct action *find_action(const char *name)
             return &actions[i];
         names[i] = actions[i].name;
     }
-    tn_fail(&err, TN_INVALID_ARGUMENT, 0, "", "no action \"%.80s\"; there are write, check, diff%s",
-            name, suggestion(name, names, ACTIONS));
+    tn_fail(&err, TN_INVALID_ARGUMENT, 0, "",
+            "unknown action \"%.80s\": expected write, check or diff%s", name,
+            suggestion(name, names, ACTIONS));
     (void)report_wish(who, &err);
     return NULL;
 }
@@ -260,11 +262,11 @@ static const struct action *find_action(const char *name)
 static bool is_sound(const struct action *action, const lock_wish *wish)
 {
     if (wish->strict && action->run != write_lock)
-        fprintf(stderr, "tenon%s: --strict belongs to write\n", who);
+        fprintf(stderr, "tenon%s: --strict is only for write\n", who);
     else if (wish->device.count && action->run != check_lock)
-        fprintf(stderr, "tenon%s: --device belongs to check\n", who);
+        fprintf(stderr, "tenon%s: --device is only for check\n", who);
     else if (wish->words.count < action->least || wish->words.count > action->most)
-        fprintf(stderr, "tenon%s: %s takes %s: tenon lock %s %s\n", who, action->name,
+        fprintf(stderr, "tenon%s: %s expects %s: tenon lock %s %s\n", who, action->name,
                 action->takes, action->name, action->takes);
     else
         return true;
@@ -277,13 +279,13 @@ int run_lock(const command *self, int count, char **arguments)
     const option_row rows[] = {
         {"ACTION", NULL, "write FILE PROBLEM..., check FILE, or diff FILE FILE", NULL, &wish.words,
          OPTION_VALUES_MAX},
-        {"--strict", NULL, "write: a problem that the lock does not name is refused", &wish.strict,
-         NULL, 0},
-        {"--device", "NAME", "check: every problem on this device, which may be described", NULL,
-         &wish.device, 1},
-        {"--device-file", "F", "also the devices that F describes; may be given again", NULL,
+        {"--strict", NULL, "write: make the lock reject problems that it does not list",
+         &wish.strict, NULL, 0},
+        {"--device", "NAME", "check: test every problem on this device, which may be described",
+         NULL, &wish.device, 1},
+        {"--device-file", "F", "also use the devices described in F; may be repeated", NULL,
          &wish.files, OPTION_VALUES_MAX},
-        {"--json", NULL, "as a JSON document", &wish.as_json, NULL, 0},
+        {"--json", NULL, "print JSON", &wish.as_json, NULL, 0},
     };
     int code = options_read(self, rows, sizeof rows / sizeof rows[0], count, arguments);
     if (code != OPTIONS_RUN || (code = options_need(self, &rows[0])) != OPTIONS_RUN)

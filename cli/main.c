@@ -6,39 +6,41 @@
 
 static const command commands[] = {
     {"devices", "[--explain] [--json] [--device-file F]",
-     "every device of every platform, and which platform is current", run_devices},
+     "list all devices of all platforms and the current platform", run_devices},
     {"modules", "[--json] [--fresh]",
-     "every candidate module: stage, status, message, remedy, time", run_modules},
+     "list all candidate modules: stage, status, message, remedy, time", run_modules},
     {"doctor", "[--json] [--html FILE] [--fresh] [--quick] [--device-file F]",
-     "is everything in order here? exit 0 only if nothing present is broken", run_doctor},
+     "check the installation; exit 0 only if nothing present is broken", run_doctor},
     {"libraries", "[--json] [--try]",
-     "every vendor library: built, available, version, file, reason", run_libraries},
+     "list all vendor libraries: built, available, version, file, reason", run_libraries},
     {"settings", "[list [--markdown] | get K | origin K | set K=V [--save]] [--json]",
-     "every switch: value, default, effect, and where the value came from", run_settings},
+     "list all settings: value, default, effect, and origin of the value", run_settings},
     {"explain", "PROBLEM... [--device-file F] [--json]",
-     "every kernel for a problem: which one is taken, and why not the others", run_explain},
+     "list all kernels for a problem: which is selected, and why the others are not", run_explain},
     {"bench",
-     "PROBLEM... [--kernel NAME | --all-kernels] [--against NAME] [--seconds S] [--device-file F] [--json]",
-     "time, rate and spread of the kernel that a problem takes, or of every one", run_bench},
+     "PROBLEM... [--kernel NAME | --all-kernels] [--against NAME] [--seconds S] [--device-file "
+     "F] [--json]",
+     "measure time, rate and spread of the selected kernel, or of all kernels", run_bench},
     {"check",
-     "PROBLEM... [--kernel NAME | --all-kernels] [--seed N] [--nonfinite] [--dump F] [--device-file F] [--json]",
-     "holds kernels against the reference, on random inputs", run_check},
+     "PROBLEM... [--kernel NAME | --all-kernels] [--seed N] [--nonfinite] [--dump F] "
+     "[--device-file F] [--json]",
+     "compare kernels with the reference on random inputs", run_check},
     {"lock",
      "write FILE PROBLEM... [--strict] | check FILE [--device NAME] | diff FILE FILE "
      "[--device-file F] [--json]",
-     "which kernel computes which problem, written down and held to", run_lock},
-    {"warm", "FILE [--json]", "prepares the problems of a list or a lock ahead of their first use",
+     "record which kernel computes which problem, and check it", run_lock},
+    {"warm", "FILE [--json]", "prepare the problems of a list or a lock before their first use",
      run_warm},
     {"cache", "[list | prune [--limit BYTES] | clear] [--json]",
-     "what Tenon keeps between processes: where, how much, and away with it", run_cache},
+     "list, prune or clear the data that Tenon keeps between processes", run_cache},
     {"conformance",
      "[--module FILE | --platform NAME] [--device-file F] [--unsupported FILE] [--expected FILE] "
      "[--out FILE] [--case NAME] [--seed N] [--patience S] [--lose COMMAND] [--kernels] [--list] "
      "[--json]",
-     "holds a platform to every rule of the device interface", run_conformance},
+     "test a platform against every rule of the device interface", run_conformance},
     {"new-module", "NAME --platform|--library|--kernel [--dir D] [--json]",
-     "writes a module that builds, loads and passes as it stands", run_new_module},
-    {"version", "[--json]", "which Tenon this is, and how it was built", run_version},
+     "write a new module that builds, loads and passes the tests unchanged", run_new_module},
+    {"version", "[--json]", "print the version and how Tenon was built", run_version},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
@@ -81,11 +83,12 @@ static void print_usage(FILE *to)
     fprintf(to, "usage: tenon COMMAND [OPTIONS]\n\n");
     for (size_t i = 0; i < COMMANDS; i++)
         fprintf(to, "  %-12s %s\n", commands[i].name, commands[i].summary);
-    fprintf(to,
-            "\n`tenon COMMAND --help` has its options. `--set K=V`, before or behind any command,"
-            "\nis a setting for that run. TENON_LOG=error|warning|info|debug logs "
-            "to stderr.\nExit codes: 0 done, 1 done with failures found, 2 wrong use, "
-            "3 unavailable here,\n4 refused by settings or lock, 5 internal.\n");
+    fprintf(
+        to,
+        "\n`tenon COMMAND --help` shows its options. `--set K=V`, before or after any command,\n"
+        "changes a setting for that run. TENON_LOG=error|warning|info|debug logs to stderr.\n"
+        "Exit codes: 0 success, 1 failures found, 2 invalid usage, 3 unavailable here,\n"
+        "4 refused by settings or lock, 5 internal error.\n");
 }
 
 static void log_to_stderr(void *user, int32_t level, const char *text)
@@ -114,7 +117,7 @@ static int unknown(const char *name)
     const char *names[COMMANDS];
     for (size_t i = 0; i < COMMANDS; i++)
         names[i] = commands[i].name;
-    fprintf(stderr, "tenon: no command \"%s\"; there are", text_clean(name));
+    fprintf(stderr, "tenon: unknown command \"%s\"; commands:", text_clean(name));
     for (size_t i = 0; i < COMMANDS; i++)
         fprintf(stderr, "%s %s", i ? "," : "", names[i]);
     fprintf(stderr, "%s\n", suggestion(name, names, COMMANDS));
@@ -163,7 +166,7 @@ int main(int count, char **arguments)
 {
     int code = run(count, arguments);
     if (fflush(stdout) != 0 || ferror(stdout)) {
-        fprintf(stderr, "tenon: the output could not be written\n");
+        fprintf(stderr, "tenon: cannot write the output\n");
         return EXIT_INTERNAL;
     }
     return code;

@@ -10,8 +10,8 @@ int run_modules(const command *self, int count, char **arguments)
     findings found;
     tn_error err;
     const option_row rows[] = {
-        {"--json", NULL, "as a JSON document", &as_json, NULL, 0},
-        {"--fresh", NULL, "probe unknown modules anew, whatever was found before", &fresh, NULL, 0},
+        {"--json", NULL, "print JSON", &as_json, NULL, 0},
+        {"--fresh", NULL, "probe unknown modules again, ignoring cached results", &fresh, NULL, 0},
     };
     int code = options_read(self, rows, sizeof rows / sizeof rows[0], count, arguments);
     if (code != OPTIONS_RUN)

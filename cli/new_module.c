@@ -68,15 +68,16 @@ static int check_name(const command *self, const char *name)
     if (!is_legal(name)) {
         make_legal(name, legal);
         fprintf(stderr,
-                "tenon %s: a module's name has 1 to %d of a-z 0-9 - _ and begins with a letter or "
+                "tenon %s: a module name has 1 to %d characters of a-z 0-9 - _ and begins with a "
+                "letter or "
                 "digit%s%s%s\n",
                 self->name, NAME_MOST, legal[0] ? "; did you mean " : "", legal,
                 legal[0] ? "?" : "");
         return EXIT_WRONG_USE;
     }
     if (is_taken(name)) {
-        fprintf(stderr, "tenon %s: \"%s\" is a name that Tenon uses itself; did you mean my-%s?\n",
-                self->name, name, name);
+        fprintf(stderr, "tenon %s: \"%s\" is reserved by Tenon; did you mean my-%s?\n", self->name,
+                name, name);
         return EXIT_WRONG_USE;
     }
     return EXIT_DONE;
@@ -171,7 +172,7 @@ static void tell(const command *self, const char *dir, const char *name,
     json to = {0};
     (void)join(dir, name, "", path, NULL);
     if (!as_json) {
-        printf("%s is written; next: cd %s && make check\n", path, path);
+        printf("wrote %s; next: cd %s && make check\n", path, path);
         return;
     }
     json_begin_document(&to, self->name);
@@ -192,12 +193,12 @@ static int check_kind(const command *self, const char *name, bool platform, bool
                       bool kernel)
 {
     if (library || kernel) {
-        fprintf(stderr, "tenon %s: --%s is not here yet; there is --platform\n", self->name,
+        fprintf(stderr, "tenon %s: --%s is not supported yet; use --platform\n", self->name,
                 library ? "library" : "kernel");
         return EXIT_WRONG_USE;
     }
     if (!platform) {
-        fprintf(stderr, "tenon %s: which kind of module is \"%s\" to be? there is --platform\n",
+        fprintf(stderr, "tenon %s: expected the kind of module \"%s\": use --platform\n",
                 self->name, name);
         return EXIT_WRONG_USE;
     }
@@ -210,19 +211,19 @@ int run_new_module(const command *self, int count, char **arguments)
     option_values names = {0}, dirs = {0};
     tn_error err;
     const option_row rows[] = {
-        {"NAME", NULL, "what the module, and its platform, is called", NULL, &names, 1},
-        {"--platform", NULL, "a module that brings a platform", &platform, NULL, 0},
-        {"--library", NULL, "not here yet", &library, NULL, 0},
-        {"--kernel", NULL, "not here yet", &kernel, NULL, 0},
-        {"--dir", "D", "the folder to make tenon-NAME in; without it, the current one", NULL, &dirs,
-         1},
-        {"--json", NULL, "say what was written as a JSON document", &as_json, NULL, 0},
+        {"NAME", NULL, "name of the module and its platform", NULL, &names, 1},
+        {"--platform", NULL, "create a module that provides a platform", &platform, NULL, 0},
+        {"--library", NULL, "not supported yet", &library, NULL, 0},
+        {"--kernel", NULL, "not supported yet", &kernel, NULL, 0},
+        {"--dir", "D", "folder in which to create tenon-NAME; default: the current one", NULL,
+         &dirs, 1},
+        {"--json", NULL, "print JSON", &as_json, NULL, 0},
     };
     int code = options_read(self, rows, sizeof rows / sizeof rows[0], count, arguments);
     if (code != OPTIONS_RUN)
         return code;
     if (names.count == 0) {
-        fprintf(stderr, "tenon %s: needs a name: tenon %s %s\n", self->name, self->name,
+        fprintf(stderr, "tenon %s: expected a name: tenon %s %s\n", self->name, self->name,
                 self->usage);
         return EXIT_WRONG_USE;
     }

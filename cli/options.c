@@ -11,7 +11,7 @@ const char *suggestion(const char *word, const char *const *names, size_t count)
 
 /* The option of every command. */
 static option_values sets;
-static const option_row set_row = {"--set", "K=V", "a setting for this run; may be given again",
+static const option_row set_row = {"--set", "K=V", "change a setting for this run; may be repeated",
                                    NULL,    &sets, OPTION_VALUES_MAX};
 
 size_t options_sets(void)
@@ -59,7 +59,7 @@ static void print_help(const command *self, const option_row *rows, size_t row_c
     for (size_t i = 0; i < row_count; i++)
         printf("  %-*s %s\n", width, name_with_word(&rows[i]), rows[i].help);
     printf("  %-*s %s\n", width, name_with_word(&set_row), set_row.help);
-    printf("  %-*s %s\n", width, "--help", "this text");
+    printf("  %-*s %s\n", width, "--help", "print this help");
 }
 
 /* Returns the row that takes words, or NULL. */
@@ -92,7 +92,7 @@ static int refuse_word(const command *self, const option_row *rows, size_t row_c
         return EXIT_WRONG_USE;
     }
     word[strcspn(word, "=")] = '\0';
-    fprintf(stderr, "tenon %s: no option \"%s\"; there are", self->name, text_clean(word));
+    fprintf(stderr, "tenon %s: unknown option \"%s\"; options:", self->name, text_clean(word));
     for (size_t i = 0; i < count; i++)
         fprintf(stderr, "%s %s", i ? "," : "", names[i]);
     fprintf(stderr, "%s\n", suggestion(word, names, count));
@@ -137,7 +137,7 @@ static int take(const command *self, const option_row *row, int count, char **ar
     if (!value || !value[0])
         return refuse_option(self, row, "needs a value");
     if (row->values->count == row->most)
-        return refuse_option(self, row, "was given too often");
+        return refuse_option(self, row, "was given too many times");
     row->values->texts[row->values->count++] = value;
     return OPTIONS_RUN;
 }

@@ -61,9 +61,9 @@ static void write_tiles(FILE *to, const findings *found)
              found->platform_count);
     html_write(to, "<dl class=\"tiles\">\n");
     write_tile(to, "Current platform", current ? current->report.name : "none",
-               current ? current->report.reason : "the platforms below say why");
+               current ? current->report.reason : "see the platforms below");
     write_tile(to, "Devices", devices.text, ready.text);
-    write_tile(to, "Threads at once", threads.text, set_by.text);
+    write_tile(to, "Parallel threads", threads.text, set_by.text);
     write_tile(to, "Memory", text_fact_bytes(&found->facts->memory_total, total), memory.text);
     html_write(to, "</dl>\n");
 }
@@ -118,7 +118,7 @@ static void write_broken(FILE *to, const findings *found)
     }
     write_broken_kernels(to, &found->kernels);
     for (size_t i = 0; i < found->problem_count; i++)
-        write_help_item(to, "a setting", "is not followed", tn_settings_problem(i), "");
+        write_help_item(to, "a setting", "is ignored", tn_settings_problem(i), "");
 }
 
 /* Lists everything that is broken, with its remedy, before all other sections. */
@@ -182,7 +182,7 @@ void page_write(const findings *found, FILE *to)
     page_notes(to, found);
     html_write(to,
                "</main>\n<footer>Written by <code>tenon doctor --html</code>; <code>tenon doctor "
-               "--json</code> has the same as data.</footer>\n</body>\n</html>\n");
+               "--json</code> prints the same data.</footer>\n</body>\n</html>\n");
 }
 
 static tn_status fail_to_write(const char *path, int code, tn_error *err)

@@ -59,7 +59,7 @@ static void write_kernel(FILE *to, const found_decision *decision, const found_k
     html_write(to, "<li><span><code>%s</code> <span class=\"badge %s\">%s</span>",
                kernel->candidate.kernel, badge_of_kernel(kernel), kernel_word(kernel));
     if (is_taken)
-        html_write(to, " <span class=\"badge current\">taken</span>");
+        html_write(to, " <span class=\"badge current\">selected</span>");
     html_write(to, "</span><b>%s</b>", text_rate(rate, unit, room));
     if (rate > 0 && most > 0)
         write_bar(to, rate / most, is_taken);
@@ -99,7 +99,7 @@ static void write_decision(FILE *to, const found_decision *decision)
     double most = greatest_rate(decision);
     html_write(to, "<h3><code>%s</code></h3>\n", decision->problem);
     if (!decision->taken[0])
-        html_write(to, "<p>Nothing is taken: %s</p>\n", decision->message);
+        html_write(to, "<p>No kernel is selected: %s</p>\n", decision->message);
     if (decision->count == 0)
         return;
     html_write(to, "<ul class=\"bars kernels\">\n");
@@ -119,10 +119,10 @@ void page_kernels(FILE *to, const findings *found)
         return;
     html_write(
         to,
-        "<section id=\"kernels\">\n<h2>Kernels</h2>\n<p>Typical problems: each kernel that "
-        "could be taken was held against the reference, %zu in all, and timed for a moment; "
-        "bars are rates. <code>tenon explain</code>, <code>tenon check</code> and <code>tenon "
-        "bench</code> do the same for problems of your own.</p>\n",
+        "<section id=\"kernels\">\n<h2>Kernels</h2>\n<p>Typical problems: each available "
+        "kernel was compared with the reference, %zu in all, and timed briefly; bars show rates. "
+        "<code>tenon explain</code>, <code>tenon check</code> and <code>tenon bench</code> do "
+        "the same for your own problems.</p>\n",
         kernels_count_checked(kernels));
     for (size_t d = 0; d < kernels->count; d++)
         write_decision(to, &kernels->decisions[d]);

@@ -106,7 +106,7 @@ static void write_node(FILE *to, const tn_machine_node *node, int64_t whole)
                text_fact_bytes(&node->total, total), text_fact_bytes(&node->free, free));
     write_bar(to, node->total.value, used, whole);
     html_write(to, "<small>%s%s</small></li>\n",
-               node->cpu_count ? "near processors " : "no processors are near", node->cpus);
+               node->cpu_count ? "near processors " : "not near any processor", node->cpus);
 }
 
 static void write_nodes(FILE *to, const findings *found)
@@ -129,11 +129,11 @@ void page_memory(FILE *to, const findings *found)
     int64_t whole = total > nodes ? total : nodes;
     html_write(to, "<section id=\"memory\">\n<h2>Memory</h2>\n<ul class=\"bars\">\n");
     if (nodes > total && total > 0) { /* ignore less: hypervisors take memory from nodes */
-        tn_fact all = tn_fact_of(nodes, "the sum of the memory nodes");
+        tn_fact all = tn_fact_of(nodes, "sum of the NUMA nodes");
         write_amount(to, "The machine", &all, 0, whole);
     }
-    write_amount(to, "This process, at most", &facts->memory_total, 0, whole);
-    write_amount(to, "Of it available now", &facts->memory_available, 0, whole);
+    write_amount(to, "Limit of this process", &facts->memory_total, 0, whole);
+    write_amount(to, "Available now", &facts->memory_available, 0, whole);
     write_amount(to, "In use by this process", &facts->memory_in_use, facts->memory_in_use.value,
                  whole);
     html_write(to, "</ul>\n");
@@ -165,7 +165,7 @@ void page_threads(FILE *to, const findings *found)
     }
     html_write(to, "<section id=\"threads\">\n<h2>Threads</h2>\n");
     html_write(to,
-               "<p>%d thread%s may run at once without taking turns: the least of these.</p>\n<ul "
+               "<p>%d thread%s can run in parallel: the smallest of these limits.</p>\n<ul "
                "class=\"bars\">\n",
                threads, plural(threads));
     for (size_t i = 0; i < found->limit_count; i++)

@@ -82,7 +82,7 @@ void page_platforms(FILE *to, const findings *found)
 {
     bool is_chosen = found->choice_status == TN_OK;
     html_write(to, "<section id=\"platforms\">\n<h2>Platforms</h2>\n<p>%s%s.</p>\n",
-               is_chosen ? "Current is " : "None is current: ", found->choice);
+               is_chosen ? "Current platform: " : "No platform is current: ", found->choice);
     html_write(to, "<div class=\"cards\">\n");
     for (size_t v = 0; v < TN_PLATFORM_VERDICT_COUNT; v++) {
         for (size_t i = 0; i < found->platform_count; i++) {
@@ -124,7 +124,7 @@ void page_devices(FILE *to, const findings *found)
 {
     html_write(to, "<section id=\"devices\">\n<h2>Devices</h2>\n");
     if (found->device_count == 0) {
-        html_write(to, "<p>There are none.</p>\n</section>\n");
+        html_write(to, "<p>No devices found.</p>\n</section>\n");
         return;
     }
     html_write(to,
@@ -154,7 +154,7 @@ static void write_module(FILE *to, const tn_module_report *module)
 
 static void write_places(FILE *to, const findings *found)
 {
-    html_write(to, "<h3>Places sought</h3>\n<ul class=\"places\">\n");
+    html_write(to, "<h3>Searched folders</h3>\n<ul class=\"places\">\n");
     for (size_t i = 0; i < found->place_count; i++) {
         const tn_module_place *place = &found->places[i];
         html_write(to, "<li><code>%s</code> %s<small>%s</small></li>\n", place->path,
@@ -162,7 +162,7 @@ static void write_places(FILE *to, const findings *found)
     }
     if (found->place_count == 0)
         html_write(to,
-                   "<li>None: there is no module folder beside the library, and TENON_MODULE_PATH "
+                   "<li>None: there is no module folder next to the library, and TENON_MODULE_PATH "
                    "is not set.</li>\n");
     html_write(to, "</ul>\n");
 }
@@ -218,8 +218,7 @@ static void write_other_libraries(FILE *to, const findings *found)
     }
     if (names.length == 0)
         return;
-    html_write(to, "<details><summary>Not used here: %s</summary>\n<ul class=\"places\">\n",
-               names.text);
+    html_write(to, "<details><summary>Not used: %s</summary>\n<ul class=\"places\">\n", names.text);
     for (size_t i = 0; i < found->library_count; i++) {
         const tn_library_state *library = &found->libraries[i];
         if (!library_is_here(library))
@@ -231,11 +230,11 @@ static void write_other_libraries(FILE *to, const findings *found)
 
 void page_libraries(FILE *to, const findings *found)
 {
-    html_write(to,
-               "<section id=\"libraries\">\n<h2>Libraries</h2>\n<p>Listing opens none of them; "
-               "<code>tenon libraries --try</code> opens those that are untried.</p>\n<table>\n"
-               "<thead><tr><th scope=\"col\">Library</th><th scope=\"col\">Available</th><th "
-               "scope=\"col\">Platform</th><th scope=\"col\">Says</th></tr></thead>\n<tbody>\n");
+    html_write(
+        to, "<section id=\"libraries\">\n<h2>Libraries</h2>\n<p>Listing does not open "
+            "libraries; <code>tenon libraries --try</code> opens the untried ones.</p>\n<table>\n"
+            "<thead><tr><th scope=\"col\">Library</th><th scope=\"col\">Available</th><th "
+            "scope=\"col\">Platform</th><th scope=\"col\">Says</th></tr></thead>\n<tbody>\n");
     for (size_t i = 0; i < found->library_count; i++) {
         if (library_is_here(&found->libraries[i]))
             write_library(to, &found->libraries[i]);
@@ -249,7 +248,7 @@ void page_notes(FILE *to, const findings *found)
 {
     if (found->note_count == 0)
         return;
-    html_write(to, "<section id=\"notes\">\n<h2>What could not be read</h2>\n<ul>\n");
+    html_write(to, "<section id=\"notes\">\n<h2>Unreadable information</h2>\n<ul>\n");
     for (size_t i = 0; i < found->note_count; i++)
         html_write(to, "<li>%s</li>\n", found->notes[i]);
     html_write(to, "</ul>\n</section>\n");

@@ -140,7 +140,7 @@ static void draw(FILE *to, const findings *found, box_tree *tree, const char *na
                "height=\"%d\" aria-labelledby=\"topology-%s topology-%s-text\">\n",
                name, (int)tree->width + 2, (int)tree->height + 2, (int)tree->width + 2,
                (int)tree->height + 2, name, name);
-    html_write(to, "<title id=\"topology-%s\">How this machine is built</title>\n", name);
+    html_write(to, "<title id=\"topology-%s\">Topology of this machine</title>\n", name);
     html_write(to, "<desc id=\"topology-%s-text\">", name);
     describe(to, found, tree);
     html_write(to, "</desc>\n");
@@ -175,7 +175,7 @@ static void write_legend(FILE *to, const findings *found, const box_tree *tree)
     if (has_unusable) {
         html_write(to, "<li>");
         write_swatch(to, "x0", "2");
-        html_write(to, "threads that this process may not use</li>\n");
+        html_write(to, "threads that this process cannot use</li>\n");
     }
     html_write(to, "</ul>\n");
 }
@@ -233,7 +233,7 @@ void page_topology(FILE *to, const findings *found)
     html_write(to, "<figcaption>");
     if (tree.boxes)
         write_own_caches(to, &tree);
-    html_write(to, "Told by %s.</figcaption>\n</figure>\n",
+    html_write(to, "Source: %s.</figcaption>\n</figure>\n",
                found->topology_source ? found->topology_source : "nobody");
     tree_release(&tree);
 }

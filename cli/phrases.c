@@ -16,7 +16,7 @@ void phrase_level(const findings *found, text_line *out)
     const char *why, *withheld = tn_cpu_withheld(&why);
     text_add(out, "%s (PyTorch's word: %s)", found->level, found->capability);
     if (withheld[0])
-        text_add(out, "; %s is there, not in use: %s", withheld, why);
+        text_add(out, "; %s is present but not used: %s", withheld, why);
 }
 
 static void add_count(text_line *out, const tn_fact *fact, const char *noun)

@@ -17,7 +17,7 @@ static void print_module(const tn_module_report *report)
 
 static void print_places(const findings *found)
 {
-    text_heading("places sought");
+    text_heading("searched folders");
     for (size_t i = 0; i < found->place_count; i++) {
         const tn_module_place *place = &found->places[i];
         text_line line = {0};
@@ -25,9 +25,10 @@ static void print_places(const findings *found)
         text_wrapped(2, "", 0, line.text);
     }
     if (found->place_count == 0)
-        text_wrapped(2, "", 0,
-                     "none: there is no module folder beside the library, and TENON_MODULE_PATH is "
-                     "not set");
+        text_wrapped(
+            2, "", 0,
+            "none: there is no module folder next to the library, and TENON_MODULE_PATH is "
+            "not set");
 }
 
 void print_modules(const findings *found)
@@ -91,7 +92,7 @@ void print_libraries(const findings *found)
             print_library(&found->libraries[i]);
     }
     putchar('\n');
-    text_heading("libraries that no module here uses");
+    text_heading("libraries that no module uses");
     for (size_t i = 0; i < found->library_count; i++) {
         if (!library_is_used(&found->libraries[i]))
             print_library(&found->libraries[i]);
@@ -111,15 +112,15 @@ void print_libraries_here(const findings *found)
     }
     if (others.length == 0)
         return;
-    text_add(&others, " (`tenon libraries` tells more)");
-    text_wrapped(2, "not used here: ", 15, others.text);
+    text_add(&others, " (details: `tenon libraries`)");
+    text_wrapped(2, "not used: ", 15, others.text);
 }
 
 void print_problems(const findings *found)
 {
     if (found->problem_count == 0)
         return;
-    text_heading("settings that are not followed");
+    text_heading("ignored settings");
     for (size_t i = 0; i < found->problem_count; i++)
         text_wrapped(2, "", 0, tn_settings_problem(i));
     putchar('\n');

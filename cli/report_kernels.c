@@ -59,6 +59,6 @@ void print_kernels(const findings *found)
         if (decision_is_broken(decision))
             text_wrapped(INDENT, "", 0, decision->message);
     }
-    printf("  %zu checked against the reference; * marks what is taken\n\n",
+    printf("  %zu checked against the reference; * marks the selected kernel\n\n",
            kernels_count_checked(kernels));
 }

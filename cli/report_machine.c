@@ -53,7 +53,7 @@ static void print_amount(const char *label, const tn_fact *fact, const char *wor
     if (fact->known)
         text_add(&line, "%s %s", text_fact_bytes(fact, room), words);
     else
-        text_add(&line, "unknown how much %s", words);
+        text_add(&line, "unknown amount %s", words);
     if (fact->origin[0])
         text_add(&line, ": %s", fact->origin);
     print_field(label, line.text);
@@ -103,9 +103,9 @@ void print_machine(const findings *found)
     if (found->topology_source)
         print_field("topology", found->topology_source);
     print_identity(facts);
-    print_amount("memory", &facts->memory_total, "is there for this process at most");
-    print_amount("", &facts->memory_available, "of it is available");
-    print_amount("", &facts->memory_in_use, "is in use by this process");
+    print_amount("memory", &facts->memory_total, "in total for this process");
+    print_amount("", &facts->memory_available, "available");
+    print_amount("", &facts->memory_in_use, "in use by this process");
     print_nodes(found);
     print_threads(found);
     for (size_t i = 0; i < found->note_count; i++)

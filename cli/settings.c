@@ -109,7 +109,7 @@ static void print_others(const found_settings *found, const settings_change *cha
         text_line line = {0};
         if (row == change->row || !has_changed(change->before, row))
             continue;
-        text_add(&line, "with it %s becomes %s; now %s", row->facts->key,
+        text_add(&line, "%s would become %s; now %s", row->facts->key,
                  settings_shown(row->effective), settings_shown(change->before->rows[i].effective));
         text_wrapped(2, "", 0, line.text);
     }
@@ -121,12 +121,12 @@ static void print_fate(const settings_change *change)
     const char *file = tn_settings_file();
     text_line line = {0};
     if (!change->saved)
-        text_add(&line, "nothing was changed; --save writes it to %s",
+        text_add(&line, "nothing was saved; --save writes it to %s",
                  file[0] ? file : "the file that TENON_CONFIG names");
     else
         text_add(&line, "written to %s", file);
     if (change->saved && now->level > TN_LEVEL_FILE)
-        text_add(&line, "; the %s goes before it", now->text);
+        text_add(&line, "; the %s takes precedence", now->text);
     text_wrapped(0, "", 0, line.text);
 }
 
@@ -210,7 +210,7 @@ static const struct action *find_action(const char *name)
         names[i] = actions[i].name;
     }
     tn_fail(&err, TN_INVALID_ARGUMENT, 0, "",
-            "no action \"%.80s\"; there are list, get, origin, set%s", name,
+            "unknown action \"%.80s\": expected list, get, origin or set%s", name,
             suggestion(name, names, ACTIONS));
     (void)report_wish(who, &err);
     return NULL;
@@ -222,16 +222,16 @@ static bool is_sound(const command *self, const struct action *action, const set
     const char *fault = NULL;
     bool lists = action->run == run_list;
     if (wish->save && action->run != run_set)
-        fault = "--save belongs to set";
+        fault = "--save is only for set";
     else if (wish->as_markdown && (!lists || wish->as_json))
-        fault = "--markdown belongs to list, without --json";
+        fault = "--markdown is only for list, without --json";
     else if (lists && wish->words.count > 1)
         fault = "list takes no key";
     if (fault)
         fprintf(stderr, "tenon %s: %s\n", self->name, fault);
     else if (action->takes && wish->words.count < 2)
-        fprintf(stderr, "tenon %s: %s needs a key: %s %s\n", self->name, action->name, action->name,
-                action->takes);
+        fprintf(stderr, "tenon %s: %s expects a key: %s %s\n", self->name, action->name,
+                action->name, action->takes);
     return !fault && (!action->takes || wish->words.count == 2);
 }
 
@@ -239,11 +239,11 @@ int run_settings(const command *self, int count, char **arguments)
 {
     settings_wish wish = {0};
     const option_row rows[] = {
-        {"ACTION", NULL, "list, get, origin or set; list when left out", NULL, &wish.words, 2},
-        {"--save", NULL, "set also writes the value to the configuration file", &wish.save, NULL,
+        {"ACTION", NULL, "list, get, origin or set; default list", NULL, &wish.words, 2},
+        {"--save", NULL, "set: also write the value to the configuration file", &wish.save, NULL,
          0},
-        {"--json", NULL, "as a JSON document", &wish.as_json, NULL, 0},
-        {"--markdown", NULL, "list writes the tables of docs/settings.md", &wish.as_markdown, NULL,
+        {"--json", NULL, "print JSON", &wish.as_json, NULL, 0},
+        {"--markdown", NULL, "list: write the tables of docs/settings.md", &wish.as_markdown, NULL,
          0},
     };
     int code = options_read(self, rows, sizeof rows / sizeof rows[0], count, arguments);

@@ -155,7 +155,7 @@ static void print_introduction(void)
 {
     const char *file = tn_settings_file();
     text_line line = {0};
-    text_add(&line, "A value is that of the nearest place which has one: the process (--set K=V), "
+    text_add(&line, "A value comes from the first source that sets it: the process (--set K=V), "
                     "the environment (TENON_ and the key in upper case, _ for a dot), the file (");
     text_add(&line, "%s), the default.", file[0] ? file : "none: neither TENON_CONFIG nor HOME");
     text_wrapped(0, "", 0, line.text);
@@ -167,7 +167,7 @@ static void print_end(void)
     text_line line = {0};
     for (tn_setting i = 0; i < TN_SETTING_COUNT; i++)
         read += tn_setting_reader(i, 0) != NULL;
-    text_add(&line, "%d of %d settings are read by something so far.", read, TN_SETTING_COUNT);
+    text_add(&line, "%d of %d settings have an effect so far.", read, TN_SETTING_COUNT);
     putchar('\n');
     text_wrapped(0, "", 0, line.text);
 }

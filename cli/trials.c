@@ -9,7 +9,7 @@ int trials_decide(const char *who, const trials_wish *wish, trials *out)
     tn_error err;
     *out = (trials){.wish = wish};
     if (wish->all_kernels && wish->kernel.count) {
-        fprintf(stderr, "tenon%s: --kernel and --all-kernels do not go together\n", who);
+        fprintf(stderr, "tenon%s: use either --kernel or --all-kernels, not both\n", who);
         return EXIT_WRONG_USE;
     }
     int code = add_device_files(&wish->files);

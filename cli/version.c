@@ -5,7 +5,7 @@ int run_version(const command *self, int count, char **arguments)
 {
     bool as_json = false;
     const tn_build *build = tn_build_get();
-    const option_row rows[] = {{"--json", NULL, "as a JSON document", &as_json, NULL, 0}};
+    const option_row rows[] = {{"--json", NULL, "print JSON", &as_json, NULL, 0}};
     int code = options_read(self, rows, 1, count, arguments);
     if (code != OPTIONS_RUN)
         return code;

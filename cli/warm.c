@@ -209,7 +209,8 @@ static void prepare(warm_run *run, const char *problem, int line)
 static void refuse_line(warm_run *run, const lines *of, const char *text)
 {
     warm_result it = {.problem = text, .line = of->number};
-    it.status = tn_fail(&it.err, TN_INVALID_ARGUMENT, 0, "", "a byte that is 0: this is no text");
+    it.status =
+        tn_fail(&it.err, TN_INVALID_ARGUMENT, 0, "", "a zero byte: this is not a text file");
     tell(run, &it);
 }
 
@@ -243,7 +244,7 @@ static void phrase_loss(const warm_run *run, text_line *out)
     if (reason[0])
         text_add(out, "%s", reason);
     else
-        text_add(out, "%s takes nothing more; TENON_LOG=warning tells why", folder);
+        text_add(out, "%s accepts nothing more; TENON_LOG=warning shows why", folder);
 }
 
 static void print_end(const warm_run *run, double ms)
@@ -255,10 +256,10 @@ static void print_end(const warm_run *run, double ms)
            text_time(ms * 1000, time));
     phrase_loss(run, &loss);
     if (run->due == 0)
-        text_add(&line, "nothing to keep: no kernel had to be tested, and none was timed%s",
-                 tn_get_tuning_enabled(NULL) ? "" : ", as tuning.enabled is false");
+        text_add(&line, "nothing to store: no kernel had to be tested, and none was timed%s",
+                 tn_get_tuning_enabled(NULL) ? "" : ", because tuning.enabled is false");
     else
-        text_add(&line, "kept for later processes: %d of %d%s%s", run->kept, run->due,
+        text_add(&line, "stored for later processes: %d of %d%s%s", run->kept, run->due,
                  loss.length ? ": " : ", in ",
                  loss.length ? loss.text : tn_cache_list_folder(run->cache));
     text_wrapped(0, "", 0, line.text);
@@ -334,8 +335,9 @@ int run_warm(const command *self, int count, char **arguments)
     bool as_json = false;
     tn_error err;
     const option_row rows[] = {
-        {"FILE", NULL, "a problem on each line, # begins a comment; or a lock", NULL, &path, 1},
-        {"--json", NULL, "as a JSON document", &as_json, NULL, 0},
+        {"FILE", NULL, "file with one problem per line, # starts a comment; or a lock", NULL, &path,
+         1},
+        {"--json", NULL, "print JSON", &as_json, NULL, 0},
     };
     int code = options_read(self, rows, sizeof rows / sizeof rows[0], count, arguments);
     if (code != OPTIONS_RUN || (code = options_need(self, &rows[0])) != OPTIONS_RUN)

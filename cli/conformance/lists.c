@@ -21,8 +21,9 @@ static tn_status no_case(const char *name, const char *where, tn_error *err)
     size_t count = 0;
     for (; count < suite_count() && count < LIST_MOST; count++)
         names[count] = suite_at(count)->name;
-    return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s: no case \"%s\"%s; --list has them all",
-                   where, name, suggestion(name, names, count));
+    return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                   "%s: unknown case \"%s\"%s; list them with --list", where, name,
+                   suggestion(name, names, count));
 }
 
 static bool is_case(const char *name)

@@ -257,9 +257,8 @@ static void put_report(FILE *to, const suite_report *report)
 static void put_run(FILE *to, const run *of)
 {
     const tn_build *build = tn_build_get();
-    fprintf(to,
-            "# What `tenon conformance` found. One line for each case: pass, fail, unsupported,\n"
-            "# expected-failure or unavailable, and why.\n");
+    fprintf(to, "# Results of `tenon conformance`. One line per case: pass, fail, unsupported,\n"
+                "# expected-failure or unavailable, and the reason.\n");
     put_entry(to, "tenon", tn_version());
     fprintf(to, "module_abi = %u.%u\n", (unsigned)build->module_abi_major,
             (unsigned)build->module_abi_minor);

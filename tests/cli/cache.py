@@ -112,7 +112,7 @@ class Cache(script.Case):
         document = self.document(TENON_CACHE="")
         self.assertIsNone(document["folder"])
         self.assertNotEqual(document["reason"], "")
-        self.assertIn("kept in memory only: ", self.tenon(TENON_CACHE="").stdout)
+        self.assertIn("stored in memory only: ", self.tenon(TENON_CACHE="").stdout)
         self.assertIn("there is no cache directory: ", self.refuse("clear", code=3, TENON_CACHE=""))
 
     def test_a_folder_that_others_can_write_to_is_left_alone(self):
@@ -148,10 +148,10 @@ class Cache(script.Case):
         self.assertIn("tuning", [row["kind"] for row in self.document()["kinds"]])
 
     def test_wrong_use(self):
-        self.assertIn("there are list, prune, clear; did you mean clear?", self.refuse("claer"))
-        self.assertIn("--limit belongs to prune", self.refuse("clear", "--limit=1"))
+        self.assertIn("expected list, prune or clear; did you mean clear?", self.refuse("claer"))
+        self.assertIn("--limit is only for prune", self.refuse("clear", "--limit=1"))
         for limit in ("x", "-1", "1x", "1kk", "99999999999999999999", "99999999999g"):
-            self.assertIn("--limit needs bytes", self.refuse("prune", f"--limit={limit}"))
+            self.assertIn("--limit: expected bytes", self.refuse("prune", f"--limit={limit}"))
 
 
 if __name__ == "__main__":

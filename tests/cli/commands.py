@@ -25,7 +25,7 @@ class Help(script.Case):
             done = tenon(word)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             self.assertIn("usage: tenon COMMAND", done.stdout)
-            self.assertIn("Exit codes: 0 done", done.stdout)
+            self.assertIn("Exit codes: 0 success", done.stdout)
         self.assertIn("modules", listed())
 
     def test_every_command_has_its_own(self):
@@ -76,7 +76,7 @@ class WrongUse(script.Case):
 
     def test_unknown_command(self):
         said = self.refuse("modlues")
-        self.assertIn('no command "modlues"', said)
+        self.assertIn('unknown command "modlues"', said)
         for name in listed():
             self.assertIn(name, said)
         self.assertIn("did you mean modules?", said)
@@ -85,7 +85,7 @@ class WrongUse(script.Case):
     def test_unknown_option(self):
         for name in listed():
             said = self.refuse(name, "--jsno")
-            self.assertIn(f'tenon {name}: no option "--jsno"', said)
+            self.assertIn(f'tenon {name}: unknown option "--jsno"', said)
             self.assertIn("--json", said)
             self.assertIn("--help", said)
             self.assertIn("did you mean --json?", said)

@@ -64,7 +64,7 @@ class Table(Case):
         reports = self.document()["platforms"]
         absent = [f"{p['name']} ({p['verdict']})" for p in reports if p["verdict"] != "ready"]
         line = " ".join(self.text().split("not ready: ")[1].split())
-        self.assertEqual(line, ", ".join(absent) + "; --explain has the evidence")
+        self.assertEqual(line, ", ".join(absent) + "; --explain shows the evidence")
 
     def test_explain_has_every_piece(self):
         document = self.document()
@@ -240,9 +240,9 @@ class Options(Case):
         self.assertIn("--json takes no value", self.refuse("devices", "--json=1"))
 
     def test_too_often(self):
-        self.assertIn("--html was given too often", self.refuse("doctor", "--html=a", "--html=b"))
+        self.assertIn("--html was given too many times", self.refuse("doctor", "--html=a", "--html=b"))
         many = ["--device-file=x"] * 100
-        self.assertIn("--device-file was given too often", self.refuse("devices", *many))
+        self.assertIn("--device-file was given too many times", self.refuse("devices", *many))
 
     def test_an_unknown_one_is_named_without_its_value(self):
         said = self.refuse("devices", "--device-flie=x")

@@ -222,7 +222,7 @@ class Backends(Case):
             self.assertIn("upstream's other conditions hold", rows[name]["why"]["text"])
         text = self.text("--device-file", file, problem, code=None)
         for name in ("flash", "mem_efficient", "cudnn"):
-            told = re.search(rf"upstream's conditions of {name}\n((?: {{4}}.*\n)+)", text).group(1)
+            told = re.search(rf"PyTorch's conditions for {name}\n((?: {{4}}.*\n)+)", text).group(1)
             found = {"holds": set(), "fails": set(), "not-asked": set()}
             for outcome, names in re.findall(r"(?m)^ {4}(\S+) +((?:.|\n {15})*)", told):
                 found[outcome] = set(re.split(r",\s+", names.strip()))
@@ -292,7 +292,7 @@ class Unknown(Case):
             done = self.tenon(MATMUL, "--set", setting, code=4)
             said = f'{name}: no library "opneblas": '
             self.assertRegex(done.stderr, rf"^tenon: settings: {said}[^\n]*; did you mean openblas\?\n$")
-            self.assertIn("not known: " + said, " ".join(done.stdout.split()))
+            self.assertIn("unknown: " + said, " ".join(done.stdout.split()))
 
     def test_names_the_nearest_kernel(self):
         for rule, code in (("forbid:cpu.matmul.opnblas", 0), ("require:cpu.matmul.opnblas", 4),
@@ -301,7 +301,7 @@ class Unknown(Case):
             done = self.tenon(MATMUL, "--set", f"rules={rule}", code=code)
             self.assertRegex(done.stderr, rf"^tenon: settings: {said}[^\n]*; did you mean "
                                           r"cpu\.matmul\.openblas\?\n$")
-            self.assertIn("not known: " + said, " ".join(done.stdout.split()))
+            self.assertIn("unknown: " + said, " ".join(done.stdout.split()))
             done = self.tenon("--json", MATMUL, "--set", f"rules={rule}", code=code)
             (problem,) = json.loads(done.stdout)["problems"]
             self.assertTrue(problem.startswith(said), problem)
@@ -346,9 +346,9 @@ class DryRun(Case):
             self.skipTest("there is no faster kernel here to be refused")
         self.assertIn(plain["chosen"], document["offenders"])
         text = self.text("--set", "determinism=cross-device", MATMUL)
-        self.assertIn(f"dry run: {plain['chosen']} -> cpu.matmul.ref by what --set changes\n", text)
+        self.assertIn(f"dry run: {plain['chosen']} -> cpu.matmul.ref because of --set\n", text)
         offenders = " ".join(text.split("\nnot cross-device: ")[1].split("\nruns now: ")[0].split())
-        self.assertIn(f"{plain['chosen']} (the one that is taken without --set)",
+        self.assertIn(f"{plain['chosen']} (selected without --set)",
                       offenders.split(", "))
 
     def test_says_when_nothing_changes(self):
@@ -363,7 +363,7 @@ class DryRun(Case):
         if document["runs_now"] == plain["runs_now"]:
             self.skipTest("the same kernel runs at once")
         self.assertIn(f"dry run: {plain['runs_now']} -> {document['runs_now']} "
-                      f"(once tested: {document['runs_once_tested']}) by what --set changes",
+                      f"(once tested: {document['runs_once_tested']}) because of --set",
                       " ".join(self.text("--set", "admission=always", SOFTMAX).split()))
 
     def test_a_setting_of_the_environment_is_no_dry_run(self):
@@ -409,8 +409,8 @@ class Text(Case):
 
     def test_says_what_the_words_of_times_mean(self):
         """Only of words that stand there."""
-        meant = {"measured": "timed on this device", "modelled": "computed by the kernel's own cost function",
-                 "predicted": "computed from the kernel's rates of operations and bytes"}
+        meant = {"measured": "timed on this device", "modelled": "predicted by the kernel's cost function",
+                 "predicted": "predicted from the kernel's compute rate and bandwidth"}
         script.write_text(self.place("list"), SOFTMAX + "\n")
         for problem, words in ((MATMUL, {"modelled", "predicted"}), (SOFTMAX, {"measured"})):
             tuned = ("--set", "tuning.enabled=true") if words == {"measured"} else ()
@@ -546,8 +546,8 @@ class Codes(Case):
         self.assertEqual((document["chosen"], document["status"]), (None, "refused"))
         self.assertIn("forbid:matmul/platform:cpu", document["message"])
         text = self.text("--set", "rules=forbid:matmul/platform:cpu", MATMUL, code=4)
-        self.assertRegex(text, r"(?m)^nothing is taken: refused: no kernel may take it")
-        self.assertRegex(text, r"(?m)^dry run: cpu\.\S+ -> nothing by what --set changes$")
+        self.assertRegex(text, r"(?m)^nothing selected: refused: no kernel may take it")
+        self.assertRegex(text, r"(?m)^dry run: cpu\.\S+ -> nothing because of --set$")
 
     def test_the_first_that_is_not_taken_decides(self):
         self.tenon("--set", "rules=forbid:matmul/platform:cpu", SOFTMAX, MATMUL, code=4)

@@ -94,7 +94,7 @@ class Libraries(Case):
         named = re.findall(r"^  (\S+) +(yes|no|untried) ", text, re.M)
         rows = self.rows()
         self.assertEqual(sorted(named), sorted((n, r["available"]) for n, r in rows.items()))
-        self.assertIn("libraries that no module here uses", text)
+        self.assertIn("libraries that no module uses", text)
         for line in text.splitlines():
             self.assertTrue(len(line) <= 100 or " " not in line.strip(), line)
 
@@ -149,7 +149,7 @@ class Doctor(Case):
         self.assertEqual(named, [(n, r["available"]) for n, r in rows.items() if self.is_here(r)])
         others = " ".join(text.split("  not used here: ")[1].split())
         self.assertEqual(others, ", ".join(n for n, r in rows.items() if not self.is_here(r))
-                         + " (`tenon libraries` tells more)")
+                         + " (details: `tenon libraries`)")
 
     def is_here(self, row):
         return bool(row["built"] or row["path"] or row["available"] == "yes")

@@ -224,8 +224,8 @@ class Lock(Case):
         self.assertIn("check takes FILE", self.refuse("lock", "check"))
         self.assertIn("check takes FILE", self.refuse("lock", "check", "a", "b"))
         self.assertIn("diff takes FILE FILE", self.refuse("lock", "diff", "a"))
-        self.assertIn("--strict belongs to write", self.refuse("lock", "check", "a", "--strict"))
-        self.assertIn("--device belongs to check", self.refuse("lock", "diff", "a", "b", "--device=x"))
+        self.assertIn("--strict is only for write", self.refuse("lock", "check", "a", "--strict"))
+        self.assertIn("--device is only for check", self.refuse("lock", "diff", "a", "b", "--device=x"))
         self.assertIn(self.place("none"), self.refuse("lock", "check", self.place("none")))
 
 
@@ -272,7 +272,7 @@ class Warm(Case):
         document = self.document("warm", self.write("x" * 1000000 + "\n" + SOFTMAX), code=1)
         self.assertEqual((document["prepared"], document["failed"]), (1, 1))
         document = self.document("warm", self.write(f"{SOFTMAX}\0more\n"), code=1)
-        self.assertIn("a byte that is 0", document["results"][0]["message"])
+        self.assertIn("a zero byte", document["results"][0]["message"])
 
     def test_a_list_without_end(self):
         self.assertIn("/dev/zero", self.refuse("warm", "/dev/zero"))
@@ -286,10 +286,10 @@ class Warm(Case):
         document = self.document("warm", path)
         self.assertEqual((document["due"], document["kept"], document["reason"]), (0, 0, ""))
         self.assertIsNone(document["results"][0]["kept"])
-        self.assertIn("\nnothing to keep: no kernel had to be tested, and none was timed, as "
-                      "tuning.enabled is false\n", self.text("warm", path))
+        self.assertIn("\nnothing to store: no kernel had to be tested, and none was timed, "
+                      "because tuning.enabled is false\n", self.text("warm", path))
         text = self.text("warm", path, TENON_TUNING_ENABLED="1")
-        self.assertIn(f"kept for later processes: 1 of 1, in {self.place('cache')}",
+        self.assertIn(f"stored for later processes: 1 of 1, in {self.place('cache')}",
                       " ".join(text.split()))
         document = self.document("warm", path, TENON_TUNING_ENABLED="1")
         self.assertEqual(document["due"], 0)
@@ -323,7 +323,7 @@ class Warm(Case):
                              (1, 0, False))
             self.assertIn(why, document["reason"])
             text = " ".join(self.text("warm", path, code=1, TENON_CACHE=cache, **tuned).split())
-            self.assertIn("kept for later processes: 0 of 1: ", text)
+            self.assertIn("stored for later processes: 0 of 1: ", text)
             self.assertIn(why, text)
 
     def test_says_when_a_folder_takes_nothing(self):
@@ -334,7 +334,7 @@ class Warm(Case):
                           script.build.tenon, path,
                           env=script.environment(TENON_CACHE=self.place("cache"), TENON_LOG="warning",
                                                  TENON_TUNING_ENABLED="1"))
-        self.assertIn(f"{self.place('cache')} takes nothing more; TENON_LOG=warning tells why",
+        self.assertIn(f"{self.place('cache')} accepts nothing more; TENON_LOG=warning shows why",
                       " ".join(done.stdout.split()))
         self.assertIn("tenon: warning: cache: a tuning is not kept: File too large", done.stderr)
 

@@ -27,7 +27,7 @@ class NewModule(script.Case):
         done = self.ask("acme", "--platform")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual(done.stdout,
-                         "tenon-acme is written; next: cd tenon-acme && make check\n")
+                         "wrote tenon-acme; next: cd tenon-acme && make check\n")
         self.assertEqual(sorted(os.listdir(self.place("tenon-acme"))), FILES)
         self.assertEqual(sorted(os.listdir(self.place("tenon-acme", "conformance"))),
                          ["expected.txt", "unsupported.txt"])
@@ -75,7 +75,7 @@ class NewModule(script.Case):
         self.assertIn('which kind of module is "acme" to be? there is --platform',
                       self.refuse("acme"))
         for kind in ("library", "kernel"):
-            self.assertIn(f"--{kind} is not here yet; there is --platform",
+            self.assertIn(f"--{kind} is not supported yet; use --platform",
                           self.refuse("acme", f"--{kind}"))
 
     def test_how_many_names(self):

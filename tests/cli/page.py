@@ -224,7 +224,7 @@ class Markup(Case):
         part = text[text.index('<section id="kernels">'):text.index("</main>")]
         items = [" ".join(Reader(item).text().split()) for item in part.split("<li>")[1:]]
         self.assertEqual([item.split(" The decision")[0] for item in items], [
-            "cpu.matmul.fast ok taken400 GFLOP/s20.0 us, error 25% of its bound, spread 3%",
+            "cpu.matmul.fast ok selected400 GFLOP/s20.0 us, error 25% of its bound, spread 3%",
             "cpu.matmul.wrong wrong100 GFLOP/s20.0 us, error 1.23e+05% of its bound, spread 3%; "
             "out[3] is 7, not <8>"])
         self.assertEqual(re.findall(r'class="(used|all)" width="([\d.]+)%"', part),
@@ -238,7 +238,7 @@ class Markup(Case):
             "run-to-run",
             "cpu.norm.pickyrefused12.3 uspredictedshape: k needs 32, found 30; pad <k> to 32"
             "run-to-run"])
-        self.assertIn("Nothing is taken: no kernel <may> take it", Reader(part).text())
+        self.assertIn("No kernel is selected: no kernel <may> take it", Reader(part).text())
         words = Reader(text).text()
         self.assertIn("1 thing is broken.", words)
         self.assertLess(words.index("kernel cpu.matmul.wrong: matmul:f32:m=8,n=8,k=30@cpu:0: out[3]"),
@@ -281,7 +281,7 @@ class Writing(Case):
         self.assertTrue(done.stdout.endswith("</html>\n"))
         done = tenon("doctor", "--quick", "--html", "-", "--json")
         self.assertEqual((done.returncode, done.stdout), (2, ""))
-        self.assertIn("--json and --html - both want stdout", done.stderr)
+        self.assertIn("--json and --html - cannot both write to stdout", done.stderr)
 
     def test_takes_the_place_of_an_older_one(self):
         script.write_text(self.place("page.html"), "older")

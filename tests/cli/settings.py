@@ -182,14 +182,14 @@ class One(Case):
 
     def test_a_key_is_needed_and_no_more(self):
         for action in ("get", "origin", "set"):
-            self.assertIn(f"{action} needs a key", self.refuse("settings", action))
+            self.assertIn(f"{action} expects a key", self.refuse("settings", action))
             self.assertIn("no more than 2 words",
                           self.refuse("settings", action, "inference=1", "surplus"))
         self.assertIn("list takes no key", self.refuse("settings", "list", "inference"))
 
     def test_an_unknown_action(self):
         said = self.refuse("settings", "gte", "inference")
-        self.assertIn('no action "gte"; there are list, get, origin, set; did you mean get?', said)
+        self.assertIn('unknown action "gte": expected list, get, origin or set; did you mean get?', said)
 
     def test_what_strangers_typed_reaches_no_terminal_raw(self):
         for word in ("\x1b[31m", os.fsdecode(b"\x9b31m")):
@@ -204,7 +204,7 @@ class Set(Case):
         self.assertIn("now none, by the default", text)
         self.assertIn("with it cudnn.allow_tf32 becomes false; now true", text)
         self.assertNotIn("with it fp32_precision ", text)
-        self.assertIn(f"nothing was changed; --save writes it to {self.file}", text)
+        self.assertIn(f"nothing was saved; --save writes it to {self.file}", text)
         self.assertEqual(script.read_text(self.file), "")
 
     def test_as_json(self):
@@ -234,7 +234,7 @@ class Set(Case):
 
     def test_save_where_the_environment_goes_before(self):
         text = self.flat("settings", "set", "inference=1", "--save", TENON_INFERENCE="0")
-        self.assertIn(f"written to {self.file}; the environment: TENON_INFERENCE goes before it",
+        self.assertIn(f"written to {self.file}; the environment: TENON_INFERENCE takes precedence",
                       text)
 
     def test_save_in_a_home(self):
@@ -250,7 +250,7 @@ class Set(Case):
         done = self.tenon(*set_it, TENON_CONFIG="/proc/none/config")
         self.assertEqual((done.returncode, done.stdout), (3, ""))
         self.assertIn("/proc/none: ", done.stderr.splitlines()[-1])
-        self.assertIn("--save belongs to set", self.refuse("settings", "--save"))
+        self.assertIn("--save is only for set", self.refuse("settings", "--save"))
 
     def test_save_into_a_file_that_is_none(self):
         self.write("inference = 1\nwhat\n")
@@ -401,14 +401,14 @@ class Problems(Case):
         self.write("inference = 1\nplan.cache_size = few\n")
         done = self.tenon("doctor", "--quick")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("\nsettings that are not followed\n", done.stdout)
+        self.assertIn("\nignored settings\n", done.stdout)
         self.assertIn(f'{self.file}:2: plan.cache_size cannot be "few"',
                       " ".join(done.stdout.split()))
         self.assertRegex(done.stdout, r"(?m)^verdict: 1 thing is broken: 1 setting; ")
         document = json.loads(self.tenon("doctor", "--quick", "--json").stdout)
         self.assertEqual((document["broken"], len(document["problems"])), (1, 1))
         page = self.tenon("doctor", "--quick", "--html", "-").stdout
-        self.assertIn("a setting is not followed", page)
+        self.assertIn("a setting is ignored", page)
         self.assertIn("plan.cache_size cannot be", page)
 
     def test_doctor_is_silent_without_any(self):
@@ -454,7 +454,7 @@ class Document(Case):
                                          TENON_FP32_PRECISION="tf32"))
         self.assertEqual(text.count("\n| `"), len(self.rows()))
         for arguments in (["get", "inference", "--markdown"], ["--markdown", "--json"]):
-            self.assertIn("--markdown belongs to list", self.refuse("settings", *arguments))
+            self.assertIn("--markdown is only for list", self.refuse("settings", *arguments))
 
 
 class Unknown(Case):

@@ -94,7 +94,7 @@ class Bytes(script.Case):
 class Output(script.Case):
     def check_lost(self, done):
         self.assertEqual(done.returncode, 5)
-        self.assertIn("the output could not be written", done.stderr)
+        self.assertIn("cannot write the output", done.stderr)
 
     def test_a_full_device(self):
         if not os.path.exists("/dev/full"):

@@ -88,7 +88,7 @@ class Check(Case):
         self.assertTrue(text.startswith(MATMUL + "@cpu:0\n"))
         usable = self.usable(MATMUL)
         self.assertEqual(re.findall(r"(?m)^  (\S+) +ok +error ", text), usable)
-        self.assertIn(f"\n{len(usable)} checked, nothing is wrong; --seed 5 repeats it\n", text)
+        self.assertIn(f"\n{len(usable)} checked, no errors found; --seed 5 repeats it\n", text)
 
     def test_one_kernel_by_name(self):
         (row,) = self.document("check", MATMUL, "--kernel", "cpu.matmul.ref")["results"]
@@ -109,11 +109,11 @@ class Check(Case):
         self.assertIn("do not go together",
                       self.refuse("check", MATMUL, "--kernel=x", "--all-kernels"))
         for seed in ("0", "-1", "x", "1x", "99999999999999999999"):
-            self.assertIn("--seed needs a number", self.refuse("check", MATMUL, f"--seed={seed}"))
+            self.assertIn("--seed: expected a number", self.refuse("check", MATMUL, f"--seed={seed}"))
         path = self.place("none", "dump")  # told before the run, not after it
         self.assertIn(f"--dump {path}: No such file or directory",
                       self.refuse("check", "matmul:f32:m=4000,n=4000,k=4000", f"--dump={path}"))
-        self.assertIn("--dump is for one problem",
+        self.assertIn("--dump needs exactly one problem",
                       self.refuse("check", MATMUL, SOFTMAX, "--dump=x"))
 
 
@@ -162,7 +162,7 @@ class Bench(Case):
     def test_wrong_use(self):
         self.assertIn("needs a PROBLEM", self.refuse("bench"))
         for seconds in ("0", "-1", "x", "nan", "4000"):
-            self.assertIn("--seconds needs", self.refuse("bench", MATMUL, f"--seconds={seconds}"))
+            self.assertIn("--seconds: expected", self.refuse("bench", MATMUL, f"--seconds={seconds}"))
 
 
 class Liar(Case):

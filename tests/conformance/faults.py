@@ -87,11 +87,11 @@ class Faults(Faulty):
         done = self.never.result()
         self.assertEqual(done.returncode, 1)
         self.assertIn("devices were not found within 1 s: an entry, a probe or device_properties "
-                      "waits for ever\n", done.stderr)
+                      "blocks forever\n", done.stderr)
         if not script.build.sanitizers:
             done = self.suite("property-crashes")
             self.assertEqual(done.returncode, -signal.SIGSEGV)
-            self.assertIn("tenon conformance: crashed while devices were sought: in an entry, a probe "
+            self.assertIn("tenon conformance: crashed while searching for devices: in an entry, a probe "
                           "or device_properties\n", done.stderr)
 
     def test_a_message_says_what_was_expected_and_found(self):

@@ -120,13 +120,13 @@ class Kernels(script.Case):
         done = script.run(script.build.tenon, "conformance", "--module", self.module("lathe"),
                           "--case", MATMUL + ".alphas")
         self.assertEqual((done.returncode, done.stdout), (2, ""))
-        self.assertEqual(done.stderr, f'tenon conformance: no case "{MATMUL}.alphas"; did you mean '
-                         f"{MATMUL}.alpha?; --list --kernels has them\n")
+        self.assertEqual(done.stderr, f'tenon conformance: unknown case "{MATMUL}.alphas"; did you mean '
+                         f"{MATMUL}.alpha?; list them with --list --kernels\n")
         done = script.run(script.build.tenon, "conformance", "--module", self.module("seed-sample"),
                           "--kernels")
         self.assertEqual((done.returncode, done.stdout), (3, ""))
         self.assertEqual(done.stderr,
-                         "tenon conformance: there is no kernel to hold to the reference\n")
+                         "tenon conformance: there is no kernel to check\n")
 
 
 class Problems(script.Case):

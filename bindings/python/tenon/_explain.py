@@ -99,7 +99,7 @@ class Decision:
         """The words of `tenon explain`, or the error of a call."""
         if not self.chosen:
             return self.message
-        now = self.runs_now.kernel if self.runs_now else "nothing, before a test"
+        now = self.runs_now.kernel if self.runs_now else "nothing until a kernel is tested"
         later = f"; runs once tested: {self.runs_once_tested.kernel}" if self.runs_once_tested else ""
         return f"runs now: {now}{later}"
 
