@@ -183,8 +183,9 @@ static tn_status refuse_key(const tn_description_entry *entry, tn_error *err)
 {
     const char *like = nearest(entry->key);
     return tn_fail(err, TN_INVALID_ARGUMENT, 0, "described: describe",
-                   "%s: no key \"%s\" (= \"%s\"); %s%s%s", entry->origin, show(entry->key).text,
-                   show(entry->value).text, like ? "did you mean " : "there are " PREFIX,
+                   "%s: unknown key \"%s\" (= \"%s\"); %s%s%s", entry->origin,
+                   show(entry->key).text, show(entry->value).text,
+                   like ? "did you mean " : "known keys: " PREFIX,
                    like ? like
                         : "fail_alloc fail_copy fail_run lose_after lie_copy lie_every stall_copy "
                           "lie_memory link",

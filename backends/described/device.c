@@ -61,7 +61,7 @@ tn_status described_describe(void *opaque, const tn_description *description, in
     if (!publish(self, device)) {
         host->release(host->self, device);
         return tn_fail(err, TN_UNSUPPORTED, 0, "described: describe",
-                       "%s: %d devices are described, and there is room for no more",
+                       "%s: %d devices are described already, which is the maximum",
                        description->origin, DESCRIBED_MOST);
     }
     *out_device = device->index;
@@ -73,7 +73,8 @@ tn_status described_find(described *self, int32_t index, described_device **out,
     int32_t count = atomic_load_explicit(&self->count, memory_order_acquire);
     if (index < 0 || index >= count)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, "described",
-                       "no device \"described:%d\"; %d are described", (int)index, (int)count);
+                       "no device \"described:%d\": %d devices are described", (int)index,
+                       (int)count);
     *out = self->devices[index];
     return TN_OK;
 }
@@ -117,7 +118,7 @@ tn_status described_memory(void *opaque, int32_t index, tn_device_memory *out, t
         return described_lost(device, err);
     out->total = device->properties.known & TN_DEVICE_KNOWS(memory_bytes)
                      ? tn_fact_of(device->properties.memory_bytes, "described")
-                     : tn_fact_unknown("its description does not say how much there is");
+                     : tn_fact_unknown("its description does not state the amount");
     out->available = available(device, out->total, in_use);
     out->in_use = tn_fact_of(in_use, "described");
     return TN_OK;

@@ -40,8 +40,8 @@ static tn_status reserve(described_device *device, uint64_t bytes, tn_error *err
     if (fits)
         return TN_OK;
     return tn_fail(err, TN_OUT_OF_MEMORY, 0, "described: memory",
-                   "described:%d has no %llu bytes: %llu of %llu are free", (int)device->index,
-                   (ull)bytes, (ull)left, (ull)total);
+                   "described:%d cannot allocate %llu bytes: %llu of %llu are free",
+                   (int)device->index, (ull)bytes, (ull)left, (ull)total);
 }
 
 static void give_back(described_device *device, uint64_t bytes)
@@ -79,9 +79,10 @@ tn_status described_alloc(void *opaque, int32_t index, uint64_t bytes, void **ou
     if (status)
         return status;
     if (number == device->behaviour.fail_alloc)
-        return tn_fail(err, TN_OUT_OF_MEMORY, 0, "described: memory",
-                       "described:%d has no %llu bytes: its allocation %lld is described to fail",
-                       (int)index, (ull)bytes, (long long)number);
+        return tn_fail(
+            err, TN_OUT_OF_MEMORY, 0, "described: memory",
+            "described:%d cannot allocate %llu bytes: allocation %lld is described to fail",
+            (int)index, (ull)bytes, (long long)number);
     status = reserve(device, bytes, err);
     if (status)
         return status;
@@ -89,7 +90,8 @@ tn_status described_alloc(void *opaque, int32_t index, uint64_t bytes, void **ou
     if (!block) {
         give_back(device, bytes);
         return tn_fail(err, TN_OUT_OF_MEMORY, 0, "described: memory",
-                       "the host has no %llu bytes for described:%d", (ull)bytes, (int)index);
+                       "the host cannot allocate %llu bytes for described:%d", (ull)bytes,
+                       (int)index);
     }
     described_lock(&device->guard);
     block->next = device->blocks;
@@ -126,7 +128,7 @@ void described_free(void *opaque, int32_t index, void *memory)
     described_block *block = known ? take_block(device, memory) : NULL;
     if (!block) {
         char text[96];
-        snprintf(text, sizeof text, "described:%d: what is to be freed is not its memory",
+        snprintf(text, sizeof text, "described:%d: cannot free memory of another device",
                  (int)index);
         host->log(host->self, TN_LOG_ERROR, text);
         return;
@@ -163,7 +165,7 @@ static tn_status find_end(described *self, int32_t index, const void *memory, ui
     tn_status status = described_find(self, index, &out->device, err);
     if (!status && !owns(out->device, memory, bytes))
         status = tn_fail(err, TN_INVALID_ARGUMENT, 0, "described: copy",
-                         "%llu bytes of a copy are not within one allocation of described:%d",
+                         "%llu bytes of a copy are outside of any allocation of described:%d",
                          (ull)bytes, (int)index);
     return status;
 }

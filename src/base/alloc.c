@@ -55,7 +55,7 @@ tn_status tn_allocator_set(const tn_allocator *allocator, tn_error *err)
                        allocator->alloc ? "release" : "alloc");
     if (used != 0)
         return tn_fail(err, TN_BUSY, 0, where,
-                       "%lld blocks are in use; set the allocator before anything else is used",
+                       "%lld blocks are in use; set the allocator before any other call",
                        (long long)used);
     current = allocator ? *allocator : system_allocator;
     return TN_OK;

@@ -47,8 +47,8 @@ tn_status tn_log_level_parse(const char *name, int32_t *out_level, tn_error *err
     char hint[TNI_HINT];
     const char *near = tni_words_nearest(name, level_names, LEVELS);
     return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                   "no log level \"%.40s\"; there are off, error, warning, info, debug%s", name,
-                   tni_words_hint(near, hint));
+                   "unknown log level \"%.40s\": expected off, error, warning, info or debug%s",
+                   name, tni_words_hint(near, hint));
 }
 
 void tni_log(int32_t level, const char *format, ...)

@@ -18,6 +18,6 @@ const char *tn_status_meaning(tn_status status)
     case name: return meaning;
         TN_STATUS_LIST(MEANING)
 #undef MEANING
-    default: return "a status that this version does not know";
+    default: return "a status unknown to this version";
     }
 }

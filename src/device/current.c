@@ -185,12 +185,13 @@ tn_status tn_device_guard_enter(tn_device_guard *guard, tn_device *device, tn_er
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "the guard is NULL");
     if (guard->entered)
         return tn_fail(err, TN_BUSY, 0, where,
-                       "this guard was entered already and would forget what it restores; leave it "
-                       "first, or take another one");
+                       "this guard was entered already; leave it first, or "
+                       "use another guard");
     if (device && !tni_device_is_visible(device))
-        status = tn_fail(err, TN_UNAVAILABLE, 0, where,
-                         "%s is no longer there: another module, or none, serves platform %s now",
-                         device->id, device->platform->name);
+        status =
+            tn_fail(err, TN_UNAVAILABLE, 0, where,
+                    "%s no longer exists: platform %s now belongs to another module or to none",
+                    device->id, device->platform->name);
     else if (device)
         status = exchange(device, true, &had, where, &previous, err);
     if (!status)
@@ -261,7 +262,7 @@ tn_status tn_platform_availability_replace(const tn_platform *platform, int32_t 
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "the platform is NULL");
     if (answer < -1 || answer > 1)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "the answer needs 0, 1, or -1 for the true one; found %d", (int)answer);
+                       "expected 0, 1, or -1 to restore the real answer; got %d", (int)answer);
     tn_platform *same = tni_platforms_same(platform);
     if (!same)
         return tni_platform_unready(platform, where, err);
@@ -282,7 +283,7 @@ tn_status tn_device_synchronize(const tn_device *device, tn_error *err)
     status = tni_device_open(device, where, &call, err);
     if (!status)
         status = tni_capture_refuse(tn_stream_current(device), where,
-                                    "nothing that is captured runs yet", err);
+                                    "captured work does not run before the capture ends", err);
     if (status || !call.row->device_synchronize)
         return status;
     tn_error said = {0};

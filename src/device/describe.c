@@ -27,8 +27,8 @@ static tn_status check_entries(const tni_description *description, tn_error *err
     if (description->view.entry_count == 0)
         return TN_OK;
     return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                   "%s: %s is for a platform that runs described devices, and %s serves for "
-                   "planning only; use platform = described, or leave it out",
+                   "%s: %s needs a platform that runs described devices, but platform %s is for "
+                   "planning only; use platform = described, or remove the key",
                    description->view.entries[0].origin, description->view.entries[0].key,
                    description->platform);
 }
@@ -67,16 +67,18 @@ static tn_status check_names(const described *d, const tni_descriptions *all, si
     bool chooses = strcmp(names[0], "best") == 0;
     tn_platform *platform;
     if (chooses || (names[0][0] && tni_platforms_find(d->set, names[0], &platform, NULL) == TN_OK))
-        return tn_fail(err, TN_ALREADY_EXISTS, 0, where, "%s: a device cannot be called \"%s\": %s",
-                       description->view.origin, names[0],
-                       chooses ? "that word chooses one" : "a platform has that name");
+        return tn_fail(err, TN_ALREADY_EXISTS, 0, where,
+                       "%s: a device cannot have the name \"%s\": %s", description->view.origin,
+                       names[0],
+                       chooses ? "that word selects a device" : "it is the name of a platform");
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const tn_device *other = other_of(d, names[i]);
         const tni_description *before = earlier(all, index, names[i]);
         if (other || before)
-            return tn_fail(
-                err, TN_ALREADY_EXISTS, 0, where, "%s: there is a device called \"%s\" already: %s",
-                description->view.origin, names[i], other ? other->id : before->view.origin);
+            return tn_fail(err, TN_ALREADY_EXISTS, 0, where,
+                           "%s: the device name \"%s\" is already in use: %s",
+                           description->view.origin, names[i],
+                           other ? other->id : before->view.origin);
     }
     return TN_OK;
 }
@@ -113,10 +115,11 @@ static tn_status tell(const tni_offer *offer, const tn_description *view, int32_
 {
     tn_error why = {0};
     if (!tni_offer_is_of_this_process(offer))
-        return tn_fail(err, TN_UNAVAILABLE, 0, where,
-                       "%s: platform %s was opened before this process was forked, which it does "
-                       "not survive; start a process anew",
-                       view->origin, offer->owner->name);
+        return tn_fail(
+            err, TN_UNAVAILABLE, 0, where,
+            "%s: platform %s was opened before this process was forked and cannot be used "
+            "after fork(); start a new process",
+            view->origin, offer->owner->name);
     tn_status status = offer->platform->row->describe(offer->platform->self, view, out_index, &why);
     if (!status)
         return TN_OK;
@@ -152,7 +155,7 @@ static tn_status check_index(described *d, const tn_platform *platform, int32_t 
         return TN_OK;
     return tn_fail(err, TN_CORRUPT, 0, where, "%s: platform %s gave it the number %d, which %s",
                    view->origin, platform->name, (int)index,
-                   used ? "another device has" : "is none");
+                   used ? "belongs to another device" : "is not a device number");
 }
 
 static tn_status make_one(described *d, const tni_description *description, tn_error *err)
@@ -249,8 +252,9 @@ tn_status tni_devices_describe(tni_platforms *set, const tni_descriptions *descr
     if (status)
         return status;
     if (!begin_turn(set))
-        return tn_fail(err, TN_BUSY, 0, where,
-                       "a log sink, and a platform that is being given devices, cannot add some");
+        return tn_fail(
+            err, TN_BUSY, 0, where,
+            "devices cannot be added from a log sink or while a platform is receiving devices");
     status = add_all(&d, descriptions, err);
     end_turn(set);
     discard(&d);

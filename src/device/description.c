@@ -188,7 +188,7 @@ static tn_status refuse_key(const reader *r, const tni_form_entry *entry)
     for (size_t i = 0; i < KEYS; i++)
         words[i] = keys[i].word;
     const char *nearest = tni_words_nearest(entry->key, words, KEYS);
-    return refuse(r, entry->line, "no key \"%s\" (= \"%s\"); %s%s%s", show(entry->key).text,
+    return refuse(r, entry->line, "unknown key \"%s\" (= \"%s\"); %s%s%s", show(entry->key).text,
                   show(entry->value).text, nearest ? "did you mean " : "",
                   nearest ? nearest : "docs/descriptions.md lists them", nearest ? "?" : "");
 }
@@ -220,7 +220,7 @@ static tn_status check_once(const reader *r, const tni_form_section *in, size_t 
     for (size_t i = 0; i < index; i++) {
         if (strcmp(in->entries[i].key, in->entries[index].key) == 0)
             return refuse(r, in->entries[index].line,
-                          "%s = \"%s\": the key stands in line %u already",
+                          "%s = \"%s\": duplicate key, first set in line %u",
                           show(in->entries[index].key).text, show(in->entries[index].value).text,
                           (unsigned)in->entries[i].line);
     }
@@ -246,10 +246,11 @@ static tn_status check_equal(const reader *r, const tni_form_section *in, const 
                                                                    : NULL;
     if (draft->count == 1 || !own)
         return TN_OK;
-    return refuse(r, line_of(in, own),
-                  "count = \"%d\": needs no %s, as no two devices share it; give each device a "
-                  "section of its own",
-                  (int)draft->count, own);
+    return refuse(
+        r, line_of(in, own),
+        "count = \"%d\": cannot be combined with %s, which is unique to each device; write "
+        "one section per device",
+        (int)draft->count, own);
 }
 
 /* Only kernels of the cpu platform require instruction sets. */
@@ -289,7 +290,7 @@ static tn_status read_section(reader *r, const tni_form_section *in, struct draf
             status = read_entry(r, entry, out);
     }
     if (!status && !out->platform)
-        status = refuse(r, in->line, "found no platform, needs one, as in platform = cuda");
+        status = refuse(r, in->line, "expected a platform, such as platform = cuda; found none");
     if (!status)
         status = check_features(r, in, out);
     return status ? status : check_equal(r, in, out);
@@ -320,7 +321,7 @@ static tn_status check_name(const reader *r, size_t index, const char *name)
         const char *other = strrchr(before->name, ' ');
         if (other && strcmp(other + 1, name) == 0)
             return refuse(r, tni_form_section_get(r->into->form, index)->line,
-                          "found [device %s], needs another name: line %u has it already", name,
+                          "duplicate [device %s]: the name is used in line %u already", name,
                           (unsigned)before->line);
     }
     return TN_OK;
@@ -392,7 +393,7 @@ static tn_status read_all(reader *r)
         return refuse(r, before->entries[0].line, "%s = \"%s\": needs [device] before it",
                       show(before->entries[0].key).text, show(before->entries[0].value).text);
     if (sections == 1)
-        return refuse(r, 1, "found no device, needs a section [device]");
+        return refuse(r, 1, "expected a section [device], found none");
     if (!reserve_entries(r->into))
         return tni_no_memory(r->err, "description", r->origin);
     for (size_t i = 1; i < sections && !status; i++)

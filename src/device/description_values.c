@@ -263,7 +263,7 @@ bool tni_value_dtypes(const char *text, tn_dtype out[TN_DEVICE_DTYPES_MAX], tni_
             return needs_dtype(need, word);
         for (size_t i = 0; i < count; i++) {
             if (read[i] == dtype)
-                return needs(need, "each dtype once; %s comes again", word);
+                return needs(need, "each dtype once; duplicate %s", word);
         }
         read[count++] = dtype;
     }

@@ -251,12 +251,13 @@ static tn_status none_meets(tni_platforms *set, const char *text,
     const tni_select_term *unmet = find_unmet(set, conditions, &planned);
     call_roll(set, &present);
     if (planned)
-        return tn_fail(err, TN_NOT_FOUND, 0, "tn_device_get",
-                       "\"%.60s\": %s is for planning only and passed over, and no other device "
-                       "meets it; present: %s",
-                       text, planned->id, present.text);
+        return tn_fail(
+            err, TN_NOT_FOUND, 0, "tn_device_get",
+            "\"%.60s\": %s is skipped because it is for planning only, and no other device "
+            "matches; present: %s",
+            text, planned->id, present.text);
     return tn_fail(err, TN_NOT_FOUND, 0, "tn_device_get",
-                   "no device meets %s%s%s in \"%.60s\"; present: %s", unmet ? "\"" : "",
+                   "no device matches %s%s%s in \"%.60s\"; present: %s", unmet ? "\"" : "",
                    unmet ? unmet->text : "all conditions together", unmet ? "\"" : "", text,
                    present.text);
 }

@@ -134,7 +134,7 @@ static void make_sound(tn_device_properties *p, faults *out)
     check_dtypes(p->dtypes, out);
 }
 
-static const char untold[] = "does not tell its properties: ";
+static const char untold[] = "does not report its properties: ";
 
 void tni_device_ask(tn_device *device)
 {
@@ -158,7 +158,7 @@ void tni_device_ask(tn_device *device)
         device->properties = told;
         if (wrong.text[0])
             snprintf(device->fault, sizeof device->fault,
-                     "told what cannot be, and that is unknown: %s", wrong.text);
+                     "impossible values, treated as unknown: %s", wrong.text);
     }
     if (device->fault[0])
         tni_log(TN_LOG_WARNING, "%s %s", device->id, device->fault);
@@ -180,7 +180,7 @@ static tn_status add_late(const tn_device *device, tn_device_properties *to, tn_
     tidy_text(said->message, sizeof said->message);
     make_sound(&told, &wrong);
     if (status || wrong.text[0])
-        tni_log(TN_LOG_WARNING, "%s does not tell all of its properties: %s", device->id,
+        tni_log(TN_LOG_WARNING, "%s does not report all of its properties: %s", device->id,
                 status ? tni_words_of(said) : wrong.text);
     if (status)
         return status;
@@ -324,7 +324,7 @@ tn_status tn_device_memory_get(const tn_device *device, tn_device_memory *out, t
     if (device->plans_only) {
         memory_untold(device, "the device is described for planning only", &read);
     } else if (!device->offer->platform->row->device_memory) {
-        memory_untold(device, "its platform does not tell", &read);
+        memory_untold(device, "its platform does not report it", &read);
     } else {
         tn_status status = ask_memory(device, &read, err);
         if (status)
@@ -350,7 +350,7 @@ static tn_status describe(const tn_device *device, const char *where,
         return TN_OK;
     tn_status status = tni_device_open(device, where, &call, &why);
     if (status)
-        return tn_fail(err, status, why.native_code, where, "it was not asked for before: %s",
+        return tn_fail(err, status, why.native_code, where, "it was not queried before: %s",
                        why.message);
     return ask_for_all((tn_device *)(uintptr_t)device, out, err);
 }
@@ -370,10 +370,10 @@ tn_status tn_device_capability(const tn_device *device, tn_capability *out, tn_e
         return TN_OK;
     }
     if (status)
-        return tn_fail(err, status, why.native_code, where, "the capability of %s is not known: %s",
+        return tn_fail(err, status, why.native_code, where, "the capability of %s is unknown: %s",
                        device->id, why.message);
     return tn_fail(err, TN_UNSUPPORTED, 0, where,
-                   "%s has no capability: platform %s does not number its generations", device->id,
+                   "%s has no capability: platform %s has no generation numbers", device->id,
                    device->platform->name);
 }
 
@@ -421,7 +421,7 @@ tn_status tn_device_verify_dtype(const tn_device *device, tn_dtype dtype, tn_err
     if (!device)
         return no_device(where, err);
     if (!asked)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%#x is no dtype", (unsigned)dtype);
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%#x is not a dtype", (unsigned)dtype);
     const tn_dtype *dtypes = tn_device_supported_dtypes(device);
     for (size_t i = 0; dtypes[i]; i++) {
         const char *word = tn_dtype_name(dtypes[i]);
@@ -433,9 +433,9 @@ tn_status tn_device_verify_dtype(const tn_device *device, tn_dtype dtype, tn_err
     }
     if (!there[0])
         return tn_fail(err, TN_UNSUPPORTED, 0, where,
-                       "%s is not known to compute with %s: platform %s does not tell its dtypes",
+                       "cannot tell whether %s supports %s: platform %s does not report its dtypes",
                        device->id, asked, device->platform->name);
-    return tn_fail(err, TN_UNSUPPORTED, 0, where, "%s does not compute with %s; it does with %s",
+    return tn_fail(err, TN_UNSUPPORTED, 0, where, "%s does not support %s; it supports %s",
                    device->id, asked, there);
 }
 
@@ -492,7 +492,7 @@ tn_status tn_device_link(const tn_device *from, const tn_device *to, int32_t *ou
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
                        "%s and %s are not two devices of one platform", from->id, to->id);
     if (from->plans_only || to->plans_only || !from->offer->platform->row->device_link)
-        return tn_fail(err, TN_UNSUPPORTED, 0, where, "how %s and %s are joined is not told",
+        return tn_fail(err, TN_UNSUPPORTED, 0, where, "the link between %s and %s is not reported",
                        from->id, to->id);
     tni_call call;
     tn_error said = {0};
@@ -502,7 +502,7 @@ tn_status tn_device_link(const tn_device *from, const tn_device *to, int32_t *ou
             &call, where, call.row->device_link(call.self, call.device, to->index, &link, &said),
             &said, err);
     if (!status && (link <= TN_LINK_UNKNOWN || link > TN_LINK_FABRIC))
-        status = tn_fail(err, TN_UNSUPPORTED, 0, where, "how %s and %s are joined is unknown",
+        status = tn_fail(err, TN_UNSUPPORTED, 0, where, "the link between %s and %s is unknown",
                          from->id, to->id);
     if (!status)
         *out = link;

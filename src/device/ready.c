@@ -29,7 +29,7 @@ static tn_status lost(const tn_device *device, const char *where, tn_error *err)
     tni_mutex_lock(&device->platform->set->lock);
     tn_error cause = device->loss->cause;
     tni_mutex_unlock(&device->platform->set->lock);
-    return tn_fail(err, TN_DEVICE_LOST, cause.native_code, where, "%s is lost since %s: %s",
+    return tn_fail(err, TN_DEVICE_LOST, cause.native_code, where, "%s was lost at %s: %s",
                    device->id, cause.where, cause.message);
 }
 
@@ -44,11 +44,11 @@ static tn_status open_lost_or_not(const tn_device *device, const char *where, tn
                        device->origin);
     if (tni_offer_is_withdrawn(device->offer))
         return tn_fail(err, TN_UNAVAILABLE, 0, where,
-                       "%s is gone: the program took its platform back", device->id);
+                       "%s no longer exists: the program removed its platform", device->id);
     if (!tni_offer_is_of_this_process(device->offer))
         return tn_fail(err, TN_UNAVAILABLE, 0, where,
-                       "%s was opened before this process was forked, which its platform does not "
-                       "survive; start a process anew, or ask the worker view (tenon/worker.h)",
+                       "%s was opened before this process was forked and cannot be used after "
+                       "fork(); start a new process, or use the worker view (tenon/worker.h)",
                        device->id);
     return TN_OK;
 }
@@ -104,7 +104,8 @@ tn_status tni_device_settle(const tni_call *call, const char *where, tn_status s
     words.where[sizeof words.where - 1] = words.message[sizeof words.message - 1] = '\0';
     if (status < 0 || status >= TN_STATUS_COUNT)
         return tn_fail(err, TN_INTERNAL, words.native_code, where,
-                       "%s gave the status %d, which does not exist", call->of->id, (int)status);
+                       "%s returned the status %d, which does not exist", call->of->id,
+                       (int)status);
     if (status == TN_DEVICE_LOST)
         keep_loss(call, where, &words);
     return tn_fail(err, status, words.native_code, words.where[0] ? words.where : where, "%s: %s",
@@ -130,7 +131,7 @@ tn_status tni_device_settle_either(const tni_call *first, const tni_call *second
     tn_error words = *said;
     words.message[sizeof words.message - 1] = '\0';
     return tn_fail(err, status, words.native_code, where,
-                   "%s or %s is lost, and neither says which: %s", second->of->id, first->of->id,
+                   "%s or %s is lost, but neither reports which: %s", second->of->id, first->of->id,
                    tni_words_of(&words));
 }
 
@@ -191,7 +192,7 @@ tn_status tn_device_reset(tn_device *device, tn_error *err)
     tni_call call = call_of(device);
     if (!call.row->device_reset)
         return tn_fail(err, TN_UNSUPPORTED, 0, where,
-                       "platform %s cannot open a device anew; start the program again",
+                       "platform %s cannot reset a device; restart the program",
                        device->platform->name);
     if (!begin_reset(device))
         return TN_OK;

@@ -108,8 +108,8 @@ static tn_status check_platform(tni_platforms *set, const tni_record *record,
     if (!rival || record->replaces)
         return TN_OK;
     return tn_fail(err, TN_ALREADY_EXISTS, 0, where,
-                   "platform %s is served by module %s already; TN_MODULE_REPLACE puts this one in "
-                   "its place",
+                   "platform %s is already provided by module %s; TN_MODULE_REPLACE "
+                   "replaces it",
                    row->name, rival->record->name);
 }
 

@@ -29,8 +29,8 @@ static tn_status no_key(const char *key, const char *text, tn_error *err)
     char hint[TNI_HINT];
     const char *nearest = tni_words_nearest(key, keys, KEYS);
     return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                   "in \"%.60s\": no condition \"%s\"; there are platform, name, architecture, "
-                   "capability, memory and the other numbers of tn_device_properties%s",
+                   "in \"%.60s\": unknown condition \"%s\": expected platform, name, architecture, "
+                   "capability, memory or another number of tn_device_properties%s",
                    text, key, tni_words_hint(nearest, hint));
 }
 
@@ -52,9 +52,10 @@ static tn_status take_number(int32_t key, const char *value, const char *text, t
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
                        "in \"%.60s\": %s is too large; the largest number is %lld", text, value,
                        (long long)INT64_MAX);
-    return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                   "in \"%.60s\": %s needs a number, as in 40, 40k, 40m, 40g or 40t; found \"%s\"",
-                   text, keys[key], value);
+    return tn_fail(
+        err, TN_INVALID_ARGUMENT, 0, where,
+        "in \"%.60s\": %s: expected a number such as 40, 40k, 40m, 40g or 40t; got \"%s\"", text,
+        keys[key], value);
 }
 
 static tn_status take_capability(const char *value, const char *text, tni_select_term *out,
@@ -76,7 +77,7 @@ static tn_status take_value(int32_t key, const char *value, const char *text, tn
         if (out->op == TNI_SELECT_EQ || out->op == TNI_SELECT_NE)
             return TN_OK;
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "in \"%.60s\": %s takes = and !=, found %s", text, keys[key], ops[out->op]);
+                       "in \"%.60s\": %s: expected = or !=, got %s", text, keys[key], ops[out->op]);
     }
     return key == CAPABILITY ? take_capability(value, text, out, err)
                              : take_number(key, value, text, out, err);
@@ -106,7 +107,7 @@ static tn_status take_condition(char *part, const char *text, tni_select_term *o
     out->op = take_op(part + length, &op_length);
     if (length == 0 || out->op < 0 || !part[length + op_length])
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "in \"%.60s\": a condition has the form memory>=40g; found \"%s\"", text,
+                       "in \"%.60s\": expected a condition such as memory>=40g, got \"%s\"", text,
                        part);
     char *value = part + length + op_length;
     part[length] = '\0';
@@ -135,7 +136,7 @@ tn_status tni_select_parse(const char *text, tni_select_terms *out, tn_error *er
         at += length;
         if (*at == ',' && !*++at)
             return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                           "in \"%.60s\": nothing stands behind the last comma", text);
+                           "in \"%.60s\": expected a condition after the last comma", text);
     }
     *out = read;
     return TN_OK;

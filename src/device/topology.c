@@ -25,5 +25,5 @@ tn_status tn_topology_create_basic(tn_topology **out, tn_error *err)
 {
     if (!out)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tn_topology_create_basic", "out is NULL");
-    return tni_topology_read_basic("no library was to be opened", out, err);
+    return tni_topology_read_basic("opening libraries was not requested", out, err);
 }

@@ -81,7 +81,7 @@ tn_status tni_record_stop(tni_record *record, tn_status status, const char *reme
     record->status = status;
     tn_text_fit(record->message, sizeof record->message, text);
     tn_text_fit(record->remedy, sizeof record->remedy,
-                remedy[0] || status == TN_OK ? remedy : "tell the module's author");
+                remedy[0] || status == TN_OK ? remedy : "report this to the module's author");
     tn_text_escape(record->message, sizeof record->message);
     tn_text_escape(record->remedy, sizeof record->remedy);
     return status;

@@ -112,7 +112,7 @@ void tni_record_destroy(tni_record *record);
 void tni_record_name_of(const char *path, char *out, size_t size);
 
 /* Stops the record at its current stage and sets status, message and remedy, truncated to fit and
- * with invalid text escaped. Every failure has a remedy: "" means to tell the module's author.
+ * with invalid text escaped. Every failure has a remedy; "" means: report it to the author.
  * Returns `status`. */
 tn_status tni_record_stop(tni_record *record, tn_status status, const char *remedy,
                           const char *format, ...) TN_PRINTF(4, 5);

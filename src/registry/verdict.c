@@ -148,7 +148,7 @@ static void judge(const tni_process_end *end, int64_t limit_ns, tni_verdict *out
     else
         snprintf(to, size, "%s ended the process (exit code %d)", what, (int)end->exit_code);
     tn_text_fit(out->remedy, sizeof out->remedy,
-                "tell the module's author; `tenon modules --fresh` probes it anew");
+                "report this to the module's author; `tenon modules --fresh` probes it anew");
 }
 
 tn_status tni_verdict_ask(const char *probe, const char *file, int64_t limit_ns, tni_verdict *out,

@@ -142,7 +142,8 @@ static void tell_tried(const tni_library_offer *offer, const tni_library_trial *
     if (!is_open && offer->row->files)
         (void)tni_library_look(offer->row->files, &look, to);
     if (!is_open)
-        REMEDY("%s", offer->row->remedy ? offer->row->remedy : "tell the module's author");
+        REMEDY("%s",
+               offer->row->remedy ? offer->row->remedy : "report this to the module's author");
     else if (!to->reason[0])
         REASON("part of module %s", offer->record->name);
     if (!offer->row->files && offer->record->path)

@@ -157,7 +157,7 @@ class Described(Case):
 class Choice(Case):
     def test_a_platform_nobody_knows(self):
         text = self.text(code=3, TENON_PLATFORM="cpuu")
-        self.assertIn('no platform is current: TENON_PLATFORM: no platform "cpuu"', text)
+        self.assertIn('no platform is current: TENON_PLATFORM: unknown platform "cpuu"', text)
         self.assertIn("did you mean cpu?", text)
         self.assertRegex(text, r"(?m)^    cpu:0 ")
         document = self.document(code=3, TENON_PLATFORM="cpuu")

@@ -261,7 +261,7 @@ class Markup(Case):
     def test_a_wish_that_cannot_be_met(self):
         page = self.check(self.write(code=3, TENON_PLATFORM="nobody"))
         self.assertIn("Nothing is broken, but no platform is current.", page.text())
-        self.assertIn('no platform "nobody"', page.text())
+        self.assertIn('unknown platform "nobody"', page.text())
 
 
 class Writing(Case):

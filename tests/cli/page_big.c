@@ -293,7 +293,7 @@ static void end(void)
     made.version = "0.0.0";
     made.level = "avx512-bf16";
     made.capability = "AVX512";
-    made.choice = "cpu: the first that is ready";
+    made.choice = "cpu: the first platform that is ready";
     made.facts = &facts;
     made.objects = objects;
     made.topology_source = "a test";

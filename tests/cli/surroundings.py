@@ -46,8 +46,8 @@ class Log(script.Case):
         for words in COMMANDS:
             done = tenon(*words, TENON_LOG="inof")
             self.assertEqual((done.returncode, done.stdout), (2, ""))
-            self.assertIn('TENON_LOG: no log level "inof"', done.stderr)
-            self.assertIn("off, error, warning, info, debug", done.stderr)
+            self.assertIn('TENON_LOG: unknown log level "inof"', done.stderr)
+            self.assertIn("off, error, warning, info or debug", done.stderr)
             self.assertIn("did you mean info?", done.stderr)
 
 

@@ -98,10 +98,10 @@ class Faults(Faulty):
         _, results = self.results("memory-hides", "--case", "device.memory")
         self.assertRegex(results["device.memory"]["text"], r"in_use is 0 while \d+ bytes are allocated")
         _, results = self.results("property-fails", "--case", "properties")
-        self.assertEqual(results["properties"]["text"], "faulty:0 does not tell its properties: the "
+        self.assertEqual(results["properties"]["text"], "faulty:0 does not report its properties: the "
                          "board does not answer")
         _, results = self.results("property-sense", "--case", "properties")
-        self.assertIn("told what cannot be, and that is unknown: multi_processor_count -3",
+        self.assertIn("impossible values, treated as unknown: multi_processor_count -3",
                       results["properties"]["text"])
         _, results = self.results("copy-away", "--case", "copy.host-device")
         self.assertEqual(results["copy.host-device"]["text"],

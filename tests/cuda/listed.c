@@ -255,8 +255,8 @@ static void ask_in_vain(void)
     tn_device_memory memory = {.struct_size = sizeof memory};
     find();
     CHECK(tn_device_capability(two, &capability, &err) == TN_UNAVAILABLE);
-    CHECK(strstr(err.message, "cuda:1 does not tell its properties: the driver does not show"));
-    CHECK(strstr(evidence_of_second(), "does not tell its properties: the driver does not show"));
+    CHECK(strstr(err.message, "cuda:1 does not report its properties: the driver does not show"));
+    CHECK(strstr(evidence_of_second(), "does not report its properties: the driver does not show"));
     CHECK(tn_device_memory_get(two, &memory, &err) == TN_UNAVAILABLE);
     CHECK(strstr(err.message, "the driver does not show Stub GPU (" UUID_B ")"));
     CHECK(tn_device_set(tn_device_platform(two), 1, &err) == TN_UNAVAILABLE);
@@ -433,7 +433,7 @@ static void fork_after_looking(void)
         memcpy(&init, &address, sizeof init);
         CHECK(strcmp(tn_device_name(one), "Stub GPU") == 0);
         CHECK(tn_device_capability(one, &capability, &err) == TN_UNAVAILABLE);
-        CHECK(strstr(err.message, "not asked for before") && strstr(err.message, "forked"));
+        CHECK(strstr(err.message, "not queried before") && strstr(err.message, "forked"));
         CHECK(init(0) == CUDA_SUCCESS && !has_opened_the_management_library());
         _exit(0);
     }

@@ -90,7 +90,7 @@ static void other_abis_and_bad_tables(void **state)
         {"null_table", TN_STAGE_OPENED, TN_INVALID_ARGUMENT, "its entry said ok and gave no table",
          "set *out to the module's table"},
         {"failing_entry", TN_STAGE_OPENED, TN_REFUSED,
-         "its entry refused: the stub's licence has run out", "tell the module's author"},
+         "its entry refused: the stub's licence has run out", "report this to the module's author"},
         {"no_entry", TN_STAGE_FOUND, TN_INCOMPATIBLE, "it does not export tn_module_entry",
          "define tn_module_entry with default visibility"},
         {"needy", TN_STAGE_FOUND, TN_UNAVAILABLE, "libstubvendor.so.1",
@@ -159,15 +159,16 @@ static void module_crashes_or_exits(void **state)
 {
     static const expected modules[] = {
         {"crashing_constructor", TN_STAGE_FOUND, TN_CRASHED,
-         "opening it (a constructor runs then) crashed (signal 11)", "tell the module's author"},
+         "opening it (a constructor runs then) crashed (signal 11)",
+         "report this to the module's author"},
         {"crashing_entry", TN_STAGE_OPENED, TN_CRASHED, "its entry crashed (signal 11)",
-         "tell the module's author"},
+         "report this to the module's author"},
         {"crashing_probe", TN_STAGE_NEGOTIATED, TN_CRASHED, "its probe crashed (signal 11)",
-         "tell the module's author"},
+         "report this to the module's author"},
         {"exiting_probe", TN_STAGE_NEGOTIATED, TN_CRASHED,
-         "its probe ended the process (exit code 7)", "tell the module's author"},
+         "its probe ended the process (exit code 7)", "report this to the module's author"},
         {"crashing_properties", TN_STAGE_PROBED, TN_CRASHED,
-         "its device_properties crashed (signal 11)", "tell the module's author"},
+         "its device_properties crashed (signal 11)", "report this to the module's author"},
     };
     (void)state;
     CHECK_STUBS(modules);
@@ -192,12 +193,13 @@ static void module_hangs(void **state)
 {
     static const expected constructor = {"constructor", TN_STAGE_FOUND, TN_TIMEOUT,
                                          "opening it (a constructor runs then) did not finish",
-                                         "tell the module's author"};
+                                         "report this to the module's author"};
     static const expected probe = {"probe", TN_STAGE_NEGOTIATED, TN_TIMEOUT,
-                                   "its probe did not finish within", "tell the module's author"};
+                                   "its probe did not finish within",
+                                   "report this to the module's author"};
     static const expected properties = {"properties", TN_STAGE_PROBED, TN_TIMEOUT,
                                         "its device_properties did not finish within",
-                                        "tell the module's author"};
+                                        "report this to the module's author"};
     char folder[SCRATCH_PATH];
     loaded in;
     (void)state;
@@ -293,10 +295,11 @@ static void put_writable(struct path at)
 static void limit_is_two_seconds(void **state)
 {
     static const expected stray = {"stray", TN_STAGE_NEGOTIATED, TN_TIMEOUT,
-                                   "did not finish within 2.0 s", "tell the module's author"};
+                                   "did not finish within 2.0 s",
+                                   "report this to the module's author"};
     static const expected hung = {"probe", TN_STAGE_NEGOTIATED, TN_TIMEOUT,
                                   "its probe did not finish within 2.0 s and was ended",
-                                  "tell the module's author"};
+                                  "report this to the module's author"};
     char folder[SCRATCH_PATH];
     (void)state;
     scratch_make(folder);

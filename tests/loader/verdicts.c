@@ -41,7 +41,7 @@ static const char *load_once(const scene *in, const expected *row)
 
 static const expected crashed = {
     "m", TN_STAGE_NEGOTIATED, TN_CRASHED, "its probe crashed (signal 11)",
-    "tell the module's author; `tenon modules --fresh` probes it anew"};
+    "report this to the module's author; `tenon modules --fresh` probes it anew"};
 static const expected ready = {"m", TN_STAGE_READY, TN_OK, "offers", ""};
 
 static void crash_is_remembered(void **state)

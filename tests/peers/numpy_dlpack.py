@@ -150,7 +150,7 @@ class Out(Case):
         source = numpy.arange(4.0)
         tensor = self.wrap(source)
         tensor.read_only = True
-        with self.assertRaisesRegex(BufferError, "read-only, which this form cannot say"):
+        with self.assertRaisesRegex(BufferError, "read-only, which the unversioned form cannot express"):
             self.take(tensor, versioned=False)
         if knows_versions():
             self.assertFalse(self.take(tensor, versioned=True).flags.writeable)

@@ -392,7 +392,7 @@ static void messages_escape_what_they_quote(void **state)
         assert_null(strpbrk(err.message, "\n\x1b\x7f\xff"));
     }
     assert_int_equal(tn_log_level_parse("\xff", &(int32_t){0}, &err), TN_INVALID_ARGUMENT);
-    assert_contains(err.message, "no log level \"\\xff\"; there are off, ");
+    assert_contains(err.message, "unknown log level \"\\xff\": expected off, ");
 }
 
 /* What a sink has heard. */

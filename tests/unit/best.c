@@ -167,7 +167,7 @@ static void it_is_there_by_name(void **state)
     assert_string_equal(tn_device_id(device), "toy:0");
     assert_int_equal(tn_platform_list_create(&list, &err), TN_OK);
     assert_string_equal(find_report(list, "toy", &place)->reason, "module toy found 1 device");
-    assert_contains(tn_platform_list_choice(list), "toy: the program selected it; also ready: ");
+    assert_contains(tn_platform_list_choice(list), "toy: selected by the program; also ready: ");
     tn_platform_list_release(list);
     setenv("TENON_PLATFORM", "toy", 1);
     assert_int_equal(tn_platform_select(NULL, &err), TN_OK);

@@ -71,7 +71,7 @@ static void check_rule(const tn_platform *platform, int32_t count, change_fn *ch
     const int32_t wrong[] = {count, -2, INT32_MAX, INT32_MIN};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         assert_int_equal(change(platform, wrong[i], &previous, &err), TN_NOT_FOUND);
-        snprintf(text, sizeof text, "no device \"%s:%d\"; %s has %d", tn_platform_name(platform),
+        snprintf(text, sizeof text, "no device \"%s:%d\": %s has %d", tn_platform_name(platform),
                  (int)wrong[i], tn_platform_name(platform), (int)count);
         assert_contains(err.message, text);
         assert_int_equal(previous, 77);
@@ -314,7 +314,7 @@ static void lost_device_is_not_made_current(void **state)
     assert_int_equal(tn_device_synchronize(one, &err), TN_DEVICE_LOST);
     assert_contains(err.message, "the board burns");
     assert_int_equal(tn_device_set(one->platform, 1, &err), TN_DEVICE_LOST);
-    assert_contains(err.message, "async:1 is lost since device_synchronize: the board burns");
+    assert_contains(err.message, "async:1 was lost at device_synchronize: the board burns");
     tn_device_guard_leave(&guard);
     assert_int_equal(tn_device_current(one->platform), 0);
     assert_int_equal(tn_device_guard_enter(&guard, one, &err), TN_DEVICE_LOST);

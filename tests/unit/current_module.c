@@ -47,7 +47,7 @@ static void lost_device_is_refused_without_the_modules_help(void **state)
     assert_null(one->offer->platform->row->device_activate);
     lose(one);
     assert_int_equal(tn_device_set(acme, 1, &err), TN_DEVICE_LOST);
-    assert_contains(err.message, "acme:1 is lost since test: it melted");
+    assert_contains(err.message, "acme:1 was lost at test: it melted");
     assert_int_equal(tn_device_exchange(acme, 1, &previous, &err), TN_DEVICE_LOST);
     assert_int_equal(tn_device_guard_enter(&guard, one, &err), TN_DEVICE_LOST);
     assert_int_equal(guard.entered, 0);

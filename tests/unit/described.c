@@ -254,7 +254,7 @@ static void freeing_what_is_not_its_memory_is_logged(void **state)
     char *memory = take(r, device, 64);
     (void)state;
     r->row->memory_free(r->self, device, memory + 1);
-    assert_contains(r->fake.log, "described:0: what is to be freed is not its memory");
+    assert_contains(r->fake.log, "described:0: cannot free memory of another device");
     r->row->memory_free(r->self, other, memory);
     assert_contains(r->fake.log, "described:1: ");
     r->row->memory_free(r->self, 9, memory);
@@ -386,7 +386,7 @@ static void copies_beyond_an_allocation_are_refused(void **state)
     tn_error err;
     (void)state;
     assert_int_equal(copy(r, a, one, host, -1, 17, &err), TN_INVALID_ARGUMENT);
-    assert_contains(err.message, "17 bytes of a copy are not within one allocation of described:0");
+    assert_contains(err.message, "17 bytes of a copy are outside of any allocation of described:0");
     assert_int_equal(copy(r, a + 1, one, host, -1, 16, NULL), TN_INVALID_ARGUMENT);
     assert_int_equal(copy(r, a - 1, one, host, -1, 1, NULL), TN_INVALID_ARGUMENT);
     assert_int_equal(copy(r, host, -1, a, one, 17, NULL), TN_INVALID_ARGUMENT);
@@ -410,7 +410,7 @@ static void the_nth_allocation_fails(void **state)
     void *a = take(r, device, 8);
     assert_int_equal(r->row->memory_alloc(r->self, device, 8, &none, &err), TN_OUT_OF_MEMORY);
     assert_contains(err.message,
-                    "described:0 has no 8 bytes: its allocation 2 is described to fail");
+                    "described:0 cannot allocate 8 bytes: allocation 2 is described to fail");
     assert_null(none);
     void *b = take(r, device, 8);
     assert_int_equal(memory_of(r, device).in_use.value, 16);
@@ -575,7 +575,8 @@ static void bad_behaviour_is_refused(void **state)
          "behaviour.fail_alloc?"},
         {"lie_memori", "1", "did you mean behaviour.lie_memory?"},
         {"explode", "1",
-         "there are behaviour.fail_alloc fail_copy fail_run lose_after lie_copy lie_every stall_copy "
+         "there are behaviour.fail_alloc fail_copy fail_run lose_after lie_copy lie_every "
+         "stall_copy "
          "lie_memory link"},
         {"a_key_that_is_far_too_long_to_be_any_of_those_there_are", "1", "...\" (= \"1\"); there"},
     };
@@ -606,7 +607,7 @@ static void there_is_room_for_64(void **state)
         assert_int_equal(device_with(r, NULL, NULL), i);
     int before = r->fake.count;
     assert_int_equal(describe(r, NULL, NULL, &device, &err), TN_UNSUPPORTED);
-    assert_contains(err.message, "64 devices are described, and there is room for no more");
+    assert_contains(err.message, "64 devices are described already, which is the maximum");
     assert_int_equal(device, -1);
     assert_int_equal(r->fake.count, before);
     rig_destroy(r);

@@ -227,7 +227,7 @@ static void bad_values_are_refused(void **state)
         {"dtypes = f32,", "\"f32,\"", "needs dtypes separated by commas"},
         {"dtypes =", "\"\"", "needs dtypes separated by commas"},
         {"dtypes = f32 f64", "\"f32 f64\"", "needs dtypes separated by commas"},
-        {"dtypes = f32, i8, f32", "\"f32, i8, f32\"", "needs each dtype once; f32 comes again"},
+        {"dtypes = f32, i8, f32", "\"f32, i8, f32\"", "needs each dtype once; duplicate f32"},
         {"dtypes = floating-point-of-any-kind", "\"floating", "as in bf16, f16, f32"},
         {"features = fma, avx22", "features = \"fma, avx22\": ", "did you mean avx2?"},
         {"features = avx2,", "\"avx2,\"", "needs features of a processor separated by commas"},
@@ -269,7 +269,7 @@ static void bad_values_are_refused(void **state)
 static void bad_forms_are_refused(void **state)
 {
     (void)state;
-    assert_refused("", "f:1: found no device, needs a section [device]");
+    assert_refused("", "f:1: expected a section [device], found none");
     assert_refused("# nothing\n", "f:1: found no device");
     assert_refused("\nplatform = cuda\n[device]\nplatform = cuda\n",
                    "f:2: platform = \"cuda\": needs [device] before it");
@@ -280,21 +280,23 @@ static void bad_forms_are_refused(void **state)
                    "f:1: found [device Big], needs a name of 1 to 48 of a-z 0-9 - _");
     assert_refused("[device a b]\nplatform = x\n", "f:1: found [device a b], needs a name");
     assert_refused("[device a]\nplatform = x\n[device b]\nplatform = x\n[device   a]\n",
-                   "f:5: found [device a], needs another name: line 1 has it already");
+                   "f:5: duplicate [device a]: the name is used in line 1 already");
     assert_refused("[device]\nname = x\n",
-                   "f:1: found no platform, needs one, as in platform = cuda");
+                   "f:1: expected a platform, such as platform = cuda; found none");
     assert_refused("[device]\nplatform = x\nmemroy = 1 GB\n",
-                   "f:3: no key \"memroy\" (= \"1 GB\"); did you mean memory?");
+                   "f:3: unknown key \"memroy\" (= \"1 GB\"); did you mean memory?");
     assert_refused("[device]\nplatform = x\nMemory = 1 GB\n", "did you mean memory?");
-    assert_refused("[device]\nplatform = x\nfavourite_colour = red\n",
-                   "f:3: no key \"favourite_colour\" (= \"red\"); docs/descriptions.md lists them");
+    assert_refused(
+        "[device]\nplatform = x\nfavourite_colour = red\n",
+        "f:3: unknown key \"favourite_colour\" (= \"red\"); docs/descriptions.md lists them");
     assert_refused("[device]\nplatform = x\nmemory = 1\n\nmemory = 2\n",
-                   "f:5: memory = \"2\": the key stands in line 3 already");
+                   "f:5: memory = \"2\": duplicate key, first set in line 3");
     assert_refused("[device]\nplatform = x\nbehaviour.a = 1\nbehaviour.a = 1\n",
-                   "f:4: behaviour.a = \"1\": the key stands in line 3 already");
-    assert_refused("[device]\nplatform = x\ncount = 2\n"
-                   "uuid = 0a1b2c3d-0000-1111-2222-333344445555\n",
-                   "f:4: count = \"2\": needs no uuid, as no two devices share it");
+                   "f:4: behaviour.a = \"1\": duplicate key, first set in line 3");
+    assert_refused(
+        "[device]\nplatform = x\ncount = 2\n"
+        "uuid = 0a1b2c3d-0000-1111-2222-333344445555\n",
+        "f:4: count = \"2\": cannot be combined with uuid, which is unique to each device");
     assert_refused("[device]\nplatform = x\ncount = 2\nbus = 0000:00:00.0\n", "needs no bus");
     assert_refused("[device]\nplatform = x\nphysical_index = 0\ncount = 2\n",
                    "needs no physical_index");

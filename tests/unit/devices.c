@@ -143,7 +143,7 @@ static void properties_answer_questions(void **state)
     assert_int_equal(tn_device_supported_dtypes(acme)[0], TN_BF16);
     assert_int_equal(tn_device_verify_dtype(acme, TN_F32, &err), TN_OK);
     assert_int_equal(tn_device_verify_dtype(acme, TN_F64, &err), TN_UNSUPPORTED);
-    assert_string_equal(err.message, "acme:1 does not compute with f64; it does with bf16, f32");
+    assert_string_equal(err.message, "acme:1 does not support f64; it supports bf16, f32");
     assert_int_equal(tn_device_verify_dtype(acme, 77, &err), TN_INVALID_ARGUMENT);
     assert_int_equal(tn_device_supports_fp8(acme), 0);
     assert_int_equal(tn_device_fp8_dtype(acme), 0);
@@ -154,8 +154,8 @@ static void properties_answer_questions(void **state)
     assert_int_equal(tn_device_is_fp8_fnuz(acme), 0);
     assert_int_equal(tn_device_supported_dtypes(bolt)[0], 0);
     assert_int_equal(tn_device_verify_dtype(bolt, TN_F32, &err), TN_UNSUPPORTED);
-    assert_string_equal(err.message, "bolt:0 is not known to compute with f32: platform bolt does "
-                                     "not tell its dtypes");
+    assert_string_equal(err.message, "cannot tell whether bolt:0 supports f32: platform bolt does "
+                                     "not report its dtypes");
     world_end(&w);
 }
 
@@ -178,7 +178,7 @@ static void memory_is_told_or_unknown(void **state)
     assert_true(memory.total.value == INT64_C(1) << 34);
     assert_int_equal(tn_device_memory_get(world_device(&w, "bolt"), &memory, &err), TN_OK);
     assert_int_equal(memory.total.known, 0);
-    assert_string_equal(memory.total.origin, "its platform does not tell");
+    assert_string_equal(memory.total.origin, "its platform does not report it");
     memory.struct_size = 8;
     assert_int_equal(tn_device_memory_get(world_device(&w, "bolt"), &memory, &err),
                      TN_INVALID_ARGUMENT);
@@ -321,17 +321,17 @@ static void bad_descriptions_add_nothing(void **state)
         const char *words;
     } rows[] = {
         {"[device a]\nplatform = cuda\n[device b]\nplatform = cudo\n", TN_NOT_FOUND,
-         "lab.device:4: no platform \"cudo\""},
+         "lab.device:4: unknown platform \"cudo\""},
         {"[device a]\nplatform = cuda\n[device a]\nplatform = tpu\n", TN_INVALID_ARGUMENT, "a"},
-        {"[device cpu]\nplatform = cuda\n", TN_ALREADY_EXISTS, "a platform has that name"},
-        {"[device best]\nplatform = cuda\n", TN_ALREADY_EXISTS, "that word chooses one"},
+        {"[device cpu]\nplatform = cuda\n", TN_ALREADY_EXISTS, "it is the name of a platform"},
+        {"[device best]\nplatform = cuda\n", TN_ALREADY_EXISTS, "that word selects a device"},
         {"[device a]\nplatform = cuda\nbus = 00000000:01:00.0\n", TN_ALREADY_EXISTS,
-         "\"00000000:01:00.0\" already: acme:1"},
+         "\"00000000:01:00.0\" is already in use: acme:1"},
         {"[device a]\nplatform = cuda\nbus = 0000:AA:00.0\n"
          "[device b]\nplatform = cuda\nbus = 0000:aa:00.0\n",
-         TN_ALREADY_EXISTS, "\"0000:aa:00.0\" already: lab.device:1"},
+         TN_ALREADY_EXISTS, "\"0000:aa:00.0\" is already in use: lab.device:1"},
         {"[device a]\nplatform = cuda\nbehaviour.fail_alloc = 1\n", TN_INVALID_ARGUMENT,
-         "serves for planning only"},
+         "is for planning only"},
         {"[device a]\nplatform = cuda\n[device b]\nplatform = stand\nbehaviour.x = refuse\n",
          TN_INVALID_ARGUMENT, "lab.device:5: behaviour.x is not understood"},
     };
@@ -383,7 +383,7 @@ static void numbers_that_are_none_are_refused(void **state)
         assert_int_equal(
             describe(&w, "[device]\nplatform = stand\n[device]\nplatform = stand\n", &err),
             TN_CORRUPT);
-        assert_contains(err.message, i ? "the number 3, which another device has"
+        assert_contains(err.message, i ? "the number 3, which belongs to another device"
                                        : "the number -5, which is none");
         assert_int_equal(tn_platform_device_count(world_platform(&w, "stand")), 0);
         world_end(&w);
@@ -582,12 +582,12 @@ static void what_cannot_be_is_unknown_and_shown(void **state)
         snprintf(text + used, sizeof text - used, "%s: %s (%d)\n", e->what, e->found,
                  (int)e->holds);
     }
-    assert_contains(text, "properties of odd:0: told what cannot be, and that is unknown: "
+    assert_contains(text, "properties of odd:0: impossible values, treated as unknown: "
                           "known 0x7fffffffffff0000, memory -5, is_integrated 2, "
                           "capability -3.-9, dtype 0xff (0)\n");
-    assert_contains(text, "properties of odd:1: does not tell its properties: the board does not "
+    assert_contains(text, "properties of odd:1: does not report its properties: the board does not "
                           "answer (0)\n");
-    assert_contains(text, "properties of odd:2: told what cannot be, and that is unknown: "
+    assert_contains(text, "properties of odd:2: impossible values, treated as unknown: "
                           "dtype 0xff (0)\n");
     tn_platform_list_release(list);
     world_end(&w);

@@ -121,9 +121,9 @@ static void a_failure_is_not_repeated(void **state)
     device->silent_ns = 1; /* over */
     assert_string_equal(tni_device_described(device)->architecture, "");
     assert_int_equal(asked, 2);
-    assert_string_equal(device->fault, "does not tell its properties: the bus is busy");
+    assert_string_equal(device->fault, "does not report its properties: the bus is busy");
     assert_int_equal(tn_device_capability(device, &capability, &err), TN_UNAVAILABLE);
-    assert_contains(err.message, "late:0 does not tell its properties: the bus is busy");
+    assert_contains(err.message, "late:0 does not report its properties: the bus is busy");
     assert_int_equal(err.native_code, 5);
     assert_int_equal(asked, 3);
     assert_int_equal(tn_device_capability(device, &capability, &err), TN_OK);

@@ -137,7 +137,7 @@ static void answers_that_make_no_sense_are_none(void **state)
     assert_int_equal(done, 0);
     async_timeless = true;
     assert_int_equal(tn_event_elapsed_time(event, event, &ms, &err), TN_INTERNAL);
-    assert_string_equal(err.message, "async:1 gave a time that is no number");
+    assert_string_equal(err.message, "async:1 returned an elapsed time that is not a number");
     assert_true(ms == 7);
     async_timeless = false;
     tn_event_release(event);
@@ -228,10 +228,10 @@ static void stream_of_another_device_is_refused(void **state)
     tn_event *event = made_on("async:0", NULL), *host = made_on("cpu:0", NULL);
     assert_int_equal(tn_event_record(event, tn_stream_default(device("async:1")), &err),
                      TN_INVALID_ARGUMENT);
-    assert_string_equal(err.message, "the stream is of async:1, not of async:0");
+    assert_string_equal(err.message, "the stream belongs to async:1, not to async:0");
     assert_int_equal(tn_event_record(host, tn_stream_default(device("async:0")), &err),
                      TN_INVALID_ARGUMENT);
-    assert_string_equal(err.message, "the stream is of async:0, not of cpu:0");
+    assert_string_equal(err.message, "the stream belongs to async:0, not to cpu:0");
     assert_int_equal(async_calls("event_record"), 0);
     tn_event_release(event);
     tn_event_release(host);
@@ -290,8 +290,8 @@ static void time_is_checked_in_order(void **state)
     } rows[] = {
         {NULL, plain, TN_INVALID_ARGUMENT, "start is NULL"},
         {plain, NULL, TN_INVALID_ARGUMENT, "stop is NULL"},
-        {plain, elsewhere, TN_INCOMPATIBLE, "the events are of async:0 and of async:1"},
-        {host, plain, TN_INCOMPATIBLE, "the events are of cpu:0 and of async:0"},
+        {plain, elsewhere, TN_INCOMPATIBLE, "the events belong to async:0 and async:1"},
+        {host, plain, TN_INCOMPATIBLE, "the events belong to cpu:0 and async:0"},
         {plain, start, TN_UNSUPPORTED, "start was created without enable_timing"},
         {start, plain, TN_UNSUPPORTED, "stop was created without enable_timing"},
         {start, stop, TN_NOT_FOUND, "start was never recorded"},
@@ -377,7 +377,7 @@ static void lost_device_hangs_no_one(void **state)
     };
     for (size_t i = 0; i < sizeof got / sizeof got[0]; i++)
         assert_int_equal(got[i], TN_DEVICE_LOST);
-    assert_contains(err.message, "async:0 is lost since event_synchronize: the board burns");
+    assert_contains(err.message, "async:0 was lost at event_synchronize: the board burns");
     assert_true(done == 77 && ms == 77 && !made);
     long before = async_calls("event_destroy");
     tn_event_release(stop);
@@ -385,7 +385,7 @@ static void lost_device_hangs_no_one(void **state)
     assert_int_equal(tn_device_reset(zero, &err), TN_OK);
     tni_life_next(zero);
     assert_int_equal(tn_event_synchronize(start, &err), TN_DEVICE_LOST);
-    assert_contains(err.message, "this event was made before async:0 was reset");
+    assert_contains(err.message, "this event was created before async:0 was reset");
     tn_event_release(start);
     assert_int_equal(async_calls("event_destroy"), before);
     tn_stream_release(a);
@@ -500,7 +500,7 @@ static void garbled_handle_is_refused(void **state)
             assert_null(other);
         }
     }
-    assert_contains(err.message, "no handle that tn_event_export gave");
+    assert_contains(err.message, "expected a handle from tn_event_export");
     assert_int_equal(tn_event_import(device("acme:0"), &handle, &other, &err), TN_INVALID_ARGUMENT);
     assert_contains(err.message, "another device than acme:0");
     assert_null(other);
@@ -518,7 +518,7 @@ static void memory_that_holds_no_event_is_refused(void **state)
     unsigned char *page = tni_shared_memory(event->shared);
     page[0] ^= 1;
     assert_int_equal(tn_event_import(device("cpu:0"), &handle, &other, &err), TN_CORRUPT);
-    assert_contains(err.message, "holds no event");
+    assert_contains(err.message, "does not contain an event");
     page[0] ^= 1;
     page[16] = 0xFF; /* flags that there are none of */
     assert_int_equal(tn_event_import(device("cpu:0"), &handle, &other, &err), TN_CORRUPT);
@@ -557,7 +557,7 @@ static void platform_that_shares_none_says_so(void **state)
     if (tni_platforms_register(w.set, mute_entry, 0, &registration, &err))
         fail_msg("%s", err.message);
     assert_int_equal(tn_event_create(device("mute:0"), &shared, &event, &err), TN_UNSUPPORTED);
-    assert_contains(err.message, "platform mute cannot show its events to other processes");
+    assert_contains(err.message, "platform mute cannot share events with other processes");
     assert_int_equal(tn_event_import(device("mute:0"), &handle, &event, &err), TN_UNSUPPORTED);
     assert_contains(err.message, "platform mute cannot open events of other processes");
     assert_null(event);

@@ -141,7 +141,7 @@ static void a_graph_of_an_earlier_life_is_gone(void **state)
     assert_int_equal(tn_graph_run(graph, stream, &err), TN_DEVICE_LOST);
     must(tn_device_reset(device, &err), &err);
     assert_int_equal(tn_graph_run(graph, NULL, &err), TN_DEVICE_LOST);
-    assert_contains(err.message, "graph was made before");
+    assert_contains(err.message, "graph was created before");
     tn_graph_release(graph);
     must(tn_graph_end(other, &none, &err), &err); /* of no step: it needs nothing of the device */
     assert_int_equal(tn_graph_run(none, NULL, &err), TN_DEVICE_LOST);

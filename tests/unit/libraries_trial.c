@@ -371,7 +371,7 @@ static void what_a_module_refuses_is_kept_in_its_words(void **state)
          "ooo\\x09"
          "oooo",
          "build the stand-ins", "/libgomp.so.1"},
-        {"wordless", TN_UNAVAILABLE, "it gave no reason", "tell the module's author", ""},
+        {"wordless", TN_UNAVAILABLE, "it gave no reason", "report this to the module's author", ""},
     };
     tn_error err;
     (void)state;

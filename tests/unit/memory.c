@@ -208,7 +208,7 @@ static void a_limit_is_kept(void **state)
     assert_int_equal(tn_memory_alloc(s.south[0], KIB(1) + 1, NULL, &none, &err), TN_OUT_OF_MEMORY);
     assert_string_equal(err.message,
                         "south:0: 1.0 KiB asked; 1.0 GiB of 1.0 GiB free; limit 4.0 KiB, 3.0 "
-                        "KiB of it held; held most by weights (3.0 KiB)");
+                        "KiB of it allocated; largest users: weights (3.0 KiB)");
     assert_string_equal(err.where, "tn_memory_alloc");
     assert_ptr_equal(none, &s);
     assert_int_equal(stats_of(s.south[0]).failures, 1);
@@ -232,7 +232,7 @@ static void a_limit_is_kept(void **state)
     assert_int_equal(tn_memory_alloc(s.south[0], (uint64_t)INT64_MAX + 1, NULL, &none, &err),
                      TN_OUT_OF_MEMORY);
     assert_contains(err.message, "south:0: 8.0 EiB asked; ");
-    assert_contains(err.message, "; limit none; nothing is held");
+    assert_contains(err.message, "; no limit; nothing is allocated");
     spaces_end(&s);
 }
 
@@ -270,9 +270,9 @@ static void want_of_memory_is_explained(void **state)
     void *a = take(s.south[0], MIB(8), "kv-cache"), *b = take(s.south[0], MIB(3), "weights");
     void *c = take(s.south[0], KIB(1536), NULL), *d = take(s.south[0], KIB(4), "small");
     assert_int_equal(tn_memory_alloc(s.south[0], MIB(12), "more", &none, &err), TN_OUT_OF_MEMORY);
-    assert_string_equal(err.message,
-                        "south:0: 12.0 MiB asked; 3.5 MiB of 16.0 MiB free; limit none; held most "
-                        "by kv-cache (8.0 MiB), weights (3.0 MiB), no label (1.5 MiB); no room");
+    assert_string_equal(
+        err.message, "south:0: 12.0 MiB asked; 3.5 MiB of 16.0 MiB free; no limit; largest "
+                     "users: kv-cache (8.0 MiB), weights (3.0 MiB), no label (1.5 MiB); no room");
     assert_int_equal(err.native_code, 2);
     assert_ptr_equal(none, &s);
     assert_int_equal(stats_of(s.south[0]).current, MIB(11) + KIB(1540));
@@ -280,10 +280,10 @@ static void want_of_memory_is_explained(void **state)
     tn_memory_free(s.south[0], a);
     assert_int_equal(tn_memory_alloc(s.south[0], MIB(13), NULL, &none, &err), TN_OUT_OF_MEMORY);
     assert_contains(err.message,
-                    "held most by weights (3.0 MiB), no label (1.5 MiB), small (4.0 KiB)");
+                    "largest users: weights (3.0 MiB), no label (1.5 MiB), small (4.0 KiB)");
     assert_int_equal(tn_memory_alloc(s.north[0], MIB(17), NULL, &none, &err), TN_OUT_OF_MEMORY);
-    assert_string_equal(err.message, "north:0: 17.0 MiB asked; free unknown; limit none; nothing "
-                                     "is held; no room");
+    assert_string_equal(err.message, "north:0: 17.0 MiB asked; free unknown; no limit; nothing is "
+                                     "allocated; no room");
     assert_int_equal(stats_of(s.south[0]).failures, 2);
     tn_memory_free(s.south[0], b);
     tn_memory_free(s.south[0], c);
@@ -333,14 +333,14 @@ static void labels_are_bounded(void **state)
     }
     assert_int_equal(tn_memory_alloc(s.south[0], MIB(1), NULL, &none, &err), TN_OUT_OF_MEMORY);
     assert_contains(err.message,
-                    "held most by others (36.0 KiB), request 63 (1.0 KiB), request 0 (1 B)");
+                    "largest users: others (36.0 KiB), request 63 (1.0 KiB), request 0 (1 B)");
     for (int i = 0; i < 100; i++)
         tn_memory_free(s.south[0], blocks[i]);
     assert_int_equal(tn_memory_alloc(s.south[0], MIB(2), NULL, &none, &err), TN_OUT_OF_MEMORY);
-    assert_contains(err.message, "nothing is held");
+    assert_contains(err.message, "nothing is allocated");
     void *a = take(s.south[0], 7, "request 62"); /* one that it knows it counts */
     assert_int_equal(tn_memory_alloc(s.south[0], MIB(2), NULL, &none, &err), TN_OUT_OF_MEMORY);
-    assert_contains(err.message, "held most by request 62 (7 B)");
+    assert_contains(err.message, "largest users: request 62 (7 B)");
     tn_memory_free(s.south[0], a);
     spaces_end(&s);
 }
@@ -365,7 +365,7 @@ static void labels_that_hold_nothing_make_room(void **state)
     void *pinned = NULL;
     assert_int_equal(tn_memory_host_alloc(s.north[0], 10, "request 999", &pinned, &err), TN_OK);
     assert_int_equal(tn_memory_alloc(s.north[0], MIB(2), NULL, &none, &err), TN_OUT_OF_MEMORY);
-    assert_contains(err.message, "held most by the first (2.9 KiB), request 999 (2.0 KiB)");
+    assert_contains(err.message, "largest users: the first (2.9 KiB), request 999 (2.0 KiB)");
     assert_null(strstr(err.message, "others"));
     tn_memory_host_free(s.north[0], pinned);
     tn_memory_free(s.north[0], old);
@@ -388,7 +388,7 @@ static void labels_are_cut_and_cleaned(void **state)
     void *c = take(s.north[0], 20, "line\nbreak");
     assert_int_equal(tn_memory_alloc(s.north[0], MIB(2), NULL, &none, &err), TN_OUT_OF_MEMORY);
     assert_contains(err.message,
-                    "held most by line?break (20 B), a label of thirty-one bytes and (11 B), "
+                    "largest users: line?break (20 B), a label of thirty-one bytes and (11 B), "
                     "thirty bytes and half a letter? (9 B)");
     void *const all[] = {a, b, c, e};
     for (size_t i = 0; i < 4; i++)
@@ -442,7 +442,7 @@ static void wrong_frees_change_nothing(void **state)
              (void *)a);
     assert_contains(logged, words);
     tn_memory_host_free(s.north[0], a);
-    assert_contains(logged, "it is no host memory held for this device");
+    assert_contains(logged, "it is not allocated host memory of this device");
     assert_int_equal(stats_of(s.north[0]).wrong_frees, 3);
     assert_int_equal(stats_of(s.north[1]).wrong_frees, 1);
     assert_int_equal(stats_of(s.north[0]).count, 1);
@@ -452,7 +452,7 @@ static void wrong_frees_change_nothing(void **state)
         a = take(s.north[0], 100, NULL);
         tn_memory_free(s.north[0], a);
         tn_memory_free(s.north[0], a);
-        assert_contains(logged, keeps ? "it was freed before" : "it is no allocation of this");
+        assert_contains(logged, keeps ? "it was already freed" : "it is no allocation of this");
         assert_int_equal(stats_of(s.north[0]).wrong_frees, 4 + keeps);
         assert_int_equal(stats_of(s.north[0]).current, 0);
         assert_int_equal(stats_of(s.north[0]).count, 0);
@@ -500,8 +500,9 @@ static void want_of_host_memory_is_explained(void **state)
     assert_int_equal(tn_memory_host_alloc(s.south[0], KIB(2), "results", &a, NULL), TN_OK);
     space_fail(1, TN_OUT_OF_MEMORY);
     assert_int_equal(tn_memory_host_alloc(s.south[0], KIB(9), NULL, &none, &err), TN_OUT_OF_MEMORY);
-    assert_string_equal(err.message, "south:0: 9.0 KiB of host memory asked; 2.0 KiB held for it; "
-                                     "held most by results (2.0 KiB); made to fail");
+    assert_string_equal(err.message,
+                        "south:0: 9.0 KiB of host memory asked; 2.0 KiB allocated for it; "
+                        "largest users: results (2.0 KiB); made to fail");
     assert_int_equal(tn_memory_host_alloc(s.south[0], UINT64_MAX, NULL, &none, &err),
                      TN_OUT_OF_MEMORY);
     assert_non_null(tni_memory_of(s.cpu));
@@ -509,7 +510,7 @@ static void want_of_host_memory_is_explained(void **state)
         fault_arm(&fault_memory, n, false, 0);
         assert_int_equal(tn_memory_host_alloc(s.cpu, KIB(1), NULL, &none, &err), TN_OUT_OF_MEMORY);
         assert_true(fault_end(&fault_memory));
-        assert_contains(err.message, "cpu:0: 1.0 KiB of host memory asked; 0 B held for it; ");
+        assert_contains(err.message, "cpu:0: 1.0 KiB of host memory asked; 0 B allocated for it; ");
         assert_int_equal(stats_of(s.cpu).host, 0);
     }
     assert_int_equal(stats_of(s.south[0]).failures, 2);
@@ -532,11 +533,11 @@ static void what_a_platform_gives_is_checked(void **state)
     atomic_store(&space_gives, a);
     assert_int_equal(tn_memory_alloc(s.north[0], 1, NULL, &none, &err), TN_INTERNAL);
     assert_contains(err.message, "north:0: it gave 0x");
-    assert_contains(err.message, ", which it has given before");
+    assert_contains(err.message, ", which is already allocated");
     assert_int_equal(space_look(NORTH).frees, 0);
     atomic_store(&space_gives, odd + (65 - (uintptr_t)odd % 64));
     assert_int_equal(tn_memory_alloc(s.north[0], 1, NULL, &none, &err), TN_INTERNAL);
-    assert_contains(err.message, "north:0: memory is to be aligned to 64 bytes, and it gave 0x");
+    assert_contains(err.message, "north:0: expected memory aligned to 64 bytes, got 0x");
     assert_int_equal(space_look(NORTH).frees, 1); /* which the platform got back */
     atomic_store(&space_gives, NULL);
     space_fail(1, TN_STATUS_COUNT);
@@ -566,7 +567,7 @@ static void a_lost_device_is_left_alone(void **state)
     assert_int_equal(tn_memory_alloc(s.south[1], MIB(40), NULL, &none, &err), TN_DEVICE_LOST);
     assert_contains(err.message, "south:1: south:1 fell off the bus");
     assert_int_equal(tn_memory_alloc(s.south[1], 300, NULL, &none, &err), TN_DEVICE_LOST);
-    assert_contains(err.message, "south:1 is lost since south: south:1 fell off the bus");
+    assert_contains(err.message, "south:1 was lost at south: south:1 fell off the bus");
     assert_int_equal(tn_memory_host_alloc(s.south[1], 1, NULL, &none, &err), TN_DEVICE_LOST);
     int frees = space_look(SOUTH).frees;
     tn_memory_free(s.south[1], a);
@@ -610,7 +611,7 @@ static void a_reset_forgets_everything(void **state)
     assert_int_equal(stats_of(s.south[0]).wrong_frees, 1);
     atomic_store(&space_capacity, KIB(1));
     assert_int_equal(tn_memory_alloc(s.south[0], MIB(1), NULL, &b, &err), TN_OUT_OF_MEMORY);
-    assert_contains(err.message, "nothing is held");
+    assert_contains(err.message, "nothing is allocated");
     atomic_store(&space_capacity, MIB(1));
     int allocs = space_look(SOUTH).allocs;
     b = take(s.south[0], KIB(200), "b"); /* what was kept before is not there any more */
@@ -635,10 +636,10 @@ static void a_reset_may_come_between(void **state)
     void *a = take(s.south[0], 5, "before");
     space_reset_meanwhile(s.south[0]);
     assert_int_equal(tn_memory_alloc(s.south[0], 100, "during", &none, &err), TN_CANCELLED);
-    assert_string_equal(err.message, "south:0: it was reset meanwhile");
+    assert_string_equal(err.message, "south:0: the device was reset meanwhile");
     space_reset_meanwhile(s.south[0]);
     assert_int_equal(tn_memory_host_alloc(s.south[0], 9, NULL, &none, &err), TN_CANCELLED);
-    assert_string_equal(err.message, "south:0: it was reset meanwhile");
+    assert_string_equal(err.message, "south:0: the device was reset meanwhile");
     assert_int_equal(stats_of(s.south[0]).host, 0);
     assert_ptr_equal(none, &s);
     tn_memory_stats now = stats_of(s.south[0]);

@@ -268,13 +268,13 @@ static void streams_of_others_are_refused(void **state)
     tn_stream *other = tn_stream_default(s.south[1]);
     assert_int_equal(copy(&a, &b, other, &err), TN_INVALID_ARGUMENT);
     assert_string_equal(err.message,
-                        "the stream is of south:1; the copy is from the host to south:0");
+                        "the stream belongs to south:1, but the copy is from the host to south:0");
     assert_int_equal(copy(&b, &c, other, &err), TN_INVALID_ARGUMENT);
     assert_int_equal(tn_memory_fill(TN_ARGS(memory_fill, .device = a.device, .to = a.address,
                                             .bytes = 8, .stream = other),
                                     &err),
                      TN_INVALID_ARGUMENT);
-    assert_string_equal(err.message, "the stream is of south:1, the memory of south:0");
+    assert_string_equal(err.message, "the stream belongs to south:1, but the memory to south:0");
     assert_int_equal(
         tn_memory_fill(TN_ARGS(memory_fill, .to = b.address, .bytes = 8, .stream = other), &err),
         TN_INVALID_ARGUMENT);
@@ -382,7 +382,7 @@ static void sides_that_overlap_are_refused(void **state)
             assert_int_equal(copy_inside(&m, &shape, &err), wrong ? TN_INVALID_ARGUMENT : TN_OK);
             refused += wrong;
         }
-        assert_contains(err.message, "the two sides overlap, on ");
+        assert_contains(err.message, "source and destination overlap, on ");
         assert_contains(err.message, place <= CPU ? "the host" : tn_device_id(m.device));
         settle(&s);
         give(&m);
@@ -410,12 +410,12 @@ static void copies_that_make_no_sense_are_refused(void **state)
          "from_pitch is 1, less than a row of 4 bytes"},
         {{.to = a, .from = b, .bytes = UINT64_MAX}, "reach beyond the last address from to"},
         {{.to = a, .from = b, .bytes = 1, .rows = UINT64_MAX, .to_pitch = 2},
-         "18446744073709551615 rows of 1 bytes, 2 apart, reach beyond the last address from to"},
+         "18446744073709551615 rows of 1 bytes with a pitch of 2 exceed the address space from to"},
         {{.to = a, .from = b, .bytes = 1, .rows = (UINT64_C(1) << 63) + 1, .to_pitch = 2},
          "beyond the last address from to"}, /* a product that wraps to 0 */
         {{.to = a, .from = b, .bytes = 8, .rows = 3, .to_pitch = 8, .from_pitch = UINT64_MAX / 2},
          "beyond the last address from from"},
-        {{.to = a, .from = b, .bytes = UINT64_MAX / 2, .rows = 3}, "beyond the last address"},
+        {{.to = a, .from = b, .bytes = UINT64_MAX / 2, .rows = 3}, "exceed the address space"},
     };
     tn_error err = {0};
     (void)state;
@@ -516,8 +516,9 @@ static void fills_that_make_no_sense_are_refused(void **state)
     } rows[] = {
         {{.to = NULL, .bytes = 1}, "to is NULL"},
         {{.to = a, .bytes = 3, .pattern_bytes = 3}, "pattern_bytes needs 1, 2, 4 or 8, found 3"},
-        {{.to = a, .bytes = 6, .pattern_bytes = 4}, "6 bytes are no multiple of a pattern of 4"},
-        {{.to = a, .bytes = UINT64_MAX}, "reach beyond the last address"},
+        {{.to = a, .bytes = 6, .pattern_bytes = 4},
+         "6 bytes are not a multiple of the pattern size 4"},
+        {{.to = a, .bytes = UINT64_MAX}, "exceed the address space"},
         {{.to = a, .bytes = 1, .reserved = 9}, "args->reserved needs 0, found 9"},
     };
     tn_error err = {0};
@@ -552,7 +553,7 @@ static void a_loss_is_kept_with_its_device(void **state)
             assert_int_equal(tn_device_health(s.south[lost], &err), TN_DEVICE_LOST);
             assert_int_equal(tn_device_health(s.south[1 - lost], &err), TN_OK);
             assert_int_equal(copy(&a, &b, NULL, &err), TN_DEVICE_LOST);
-            assert_contains(err.message, "is lost since");
+            assert_contains(err.message, "was lost at");
             give(&a);
             give(&b);
             spaces_end(&s);

@@ -123,22 +123,21 @@ static void traces_of_a_gpu_are_weighed(void **state)
     put(root, "/sys/bus/pci/devices/0000:00:01.0/vendor", "0x8086\n");
     put(root, "/sys/bus/pci/devices/0000:00:01.0/device", "0x1234\n");
     put(root, "/sys/bus/pci/devices/0000:00:01.0/class", "0x020000\n");
-    expect_cuda(WORLD_CPU, root, TN_PLATFORM_ABSENT, "none of 10 traces of it is here", "");
+    expect_cuda(WORLD_CPU, root, TN_PLATFORM_ABSENT, "not found (10 places checked)", "");
     put_gpu(root);
     expect_cuda(WORLD_CPU, root, TN_PLATFORM_NO_DRIVER,
-                "NVIDIA GPU without a driver that works: there is PCI device 10de:03",
-                "nvidia-smi");
-    expect_cuda(WORLD_AWAY, root, TN_PLATFORM_NO_DRIVER, "there is PCI device", "nvidia-smi");
+                "NVIDIA GPU without a working driver: found PCI device 10de:03", "nvidia-smi");
+    expect_cuda(WORLD_AWAY, root, TN_PLATFORM_NO_DRIVER, "found PCI device", "nvidia-smi");
     put(root, "/proc/driver/nvidia/version", "NVRM version\n");
     expect_cuda(WORLD_CPU, root, TN_PLATFORM_NO_DRIVER, "file /proc/driver/nvidia/version",
                 "nvidia-smi"); /* no library */
     put_library(root, "/usr/lib/libcuda.so.1");
     expect_cuda(WORLD_CPU, root, TN_PLATFORM_NO_MODULE,
-                "NVIDIA GPU and driver are here (PCI device 10de:03, file "
-                "/proc/driver/nvidia/version, /usr/lib/libcuda.so.1), but no module serves cuda",
-                "ships no module for it; put a tenon-cuda");
+                "NVIDIA GPU and driver are present (PCI device 10de:03, file "
+                "/proc/driver/nvidia/version, /usr/lib/libcuda.so.1), but no module supports cuda",
+                "has no module for it; install a tenon-cuda");
     expect_cuda(WORLD_AWAY, root, TN_PLATFORM_BROKEN,
-                "module away: libcuda.so.1 was not found; yet there is PCI device 10de:03",
+                "module away: libcuda.so.1 was not found; but found PCI device 10de:03",
                 "nvidia-smi");
     setenv("CUDA_VISIBLE_DEVICES", "", 1);
     expect_cuda(WORLD_AWAY, root, TN_PLATFORM_HIDDEN, "CUDA_VISIBLE_DEVICES hides every NVIDIA GPU",
@@ -203,7 +202,7 @@ static void list_has_the_evidence(void **state)
     assert_int_equal(tpu->verdict, TN_PLATFORM_ABSENT);
     const tn_platform_report *stand = report_of(list, "stand", &at);
     assert_int_equal(stand->verdict, TN_PLATFORM_READY);
-    assert_string_equal(stand->reason, "module stand is ready to be given devices");
+    assert_string_equal(stand->reason, "module stand is ready to receive described devices");
     tn_platform_list_release(list);
     world_end(&w);
     unsetenv("CUDA_VISIBLE_DEVICES");
@@ -290,11 +289,11 @@ static void devices_have_three_numbers(void **state)
     assert_int_equal(convert(acme, TN_ID_LOGICAL, 1, TN_ID_VISIBLE, &err), 1);
     assert_int_equal(convert(acme, TN_ID_VISIBLE, 3, TN_ID_PHYSICAL, &err), -1);
     assert_int_equal(err.status, TN_NOT_FOUND);
-    assert_contains(err.message, "acme has no visible device 3: 3 can be seen");
+    assert_contains(err.message, "acme has no visible device 3: 3 are visible");
     assert_int_equal(convert(acme, TN_ID_VISIBLE, -1, TN_ID_PHYSICAL, &err), -1);
-    assert_contains(err.message, "numbers begin at 0");
+    assert_contains(err.message, "numbers start at 0");
     assert_int_equal(convert(acme, TN_ID_PHYSICAL, 7, TN_ID_VISIBLE, &err), -1);
-    assert_contains(err.message, "there are fewer");
+    assert_contains(err.message, "there are fewer devices");
     assert_int_equal(convert(acme, TN_ID_PHYSICAL, 7, TN_ID_PHYSICAL, &err), 7);
     assert_int_equal(convert(acme, 3, 0, TN_ID_PHYSICAL, &err), -1);
     assert_int_equal(err.status, TN_INVALID_ARGUMENT);
@@ -345,7 +344,7 @@ static void numbers_are_known_without_devices(void **state)
     assert_contains(err.message, "hides it");
     setenv("CUDA_VISIBLE_DEVICES", "3,GPU-12345678,1", 1);
     assert_int_equal(convert(cuda, TN_ID_VISIBLE, 3, TN_ID_PHYSICAL, &err), -1);
-    assert_contains(err.message, "3 can be seen, by CUDA_VISIBLE_DEVICES");
+    assert_contains(err.message, "3 are visible, by CUDA_VISIBLE_DEVICES");
     unsetenv("CUDA_VISIBLE_DEVICES");
     world_end(&w);
 }

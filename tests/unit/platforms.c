@@ -204,9 +204,9 @@ static void check_unspecified(const tn_platform *p)
                  tn_platform_is_npu(p) || tn_platform_is_out_of_tree(p) ||
                  tn_platform_is_cuda_alike(p) || tn_platform_inference_mode(p));
     assert_string_equal(tn_platform_simple_compile_backend(p, &reason), "");
-    assert_contains(reason, "no platform is chosen");
+    assert_contains(reason, "no platform is selected");
     assert_string_equal(tn_platform_communicator(p, &reason), "");
-    assert_contains(reason, "no platform is chosen");
+    assert_contains(reason, "no platform is selected");
     assert_null(tn_platform_supported_quantization(p)[0]);
     assert_null(tn_platform_supported_model_arch(p)[0]);
     assert_int_equal(tn_platform_device_count(p), 0);
@@ -255,12 +255,14 @@ static void best_that_is_ready_is_current(void **state)
 {
     (void)state;
     unsetenv("TENON_PLATFORM");
-    expect_current(WORLD_CPU, "cpu", "cpu: the first that is ready");
-    expect_current(WORLD_CPU | WORLD_AWAY | WORLD_BROKEN, "cpu", "cpu: the first that is ready");
-    expect_current(WORLD_CPU | WORLD_STAND, "cpu", "cpu: the first that is ready");
+    expect_current(WORLD_CPU, "cpu", "cpu: the first platform that is ready");
+    expect_current(WORLD_CPU | WORLD_AWAY | WORLD_BROKEN, "cpu",
+                   "cpu: the first platform that is ready");
+    expect_current(WORLD_CPU | WORLD_STAND, "cpu", "cpu: the first platform that is ready");
     expect_current(WORLD_CPU | WORLD_BOLT, "bolt",
-                   "bolt: the first that is ready; also ready: cpu");
-    expect_current(WORLD_ALL, "acme", "acme: the first that is ready; also ready: bolt, cpu");
+                   "bolt: the first platform that is ready; also ready: cpu");
+    expect_current(WORLD_ALL, "acme",
+                   "acme: the first platform that is ready; also ready: bolt, cpu");
 }
 
 static void nothing_ready_is_said(void **state)
@@ -300,7 +302,7 @@ static void variable_is_honoured_or_refused(void **state)
          "TENON_PLATFORM: platform rocm is broken: module broken: the board "
          "does not answer"},
         {"acne", TN_NOT_FOUND,
-         "TENON_PLATFORM: no platform \"acne\"; there are cpu, cuda, rocm, "
+         "TENON_PLATFORM: unknown platform \"acne\"; platforms: cpu, cuda, rocm, "
          "tpu, mps, xpu, npu, opencl, acme, bolt, stand; did you mean acme?"},
         {"CPU", TN_NOT_FOUND, "did you mean cpu?"},
         {"\xff\n", TN_NOT_FOUND, "no platform"},
@@ -340,7 +342,7 @@ static void program_selects(void **state)
     assert_int_equal(tni_platforms_current(w.set, &current, &err), TN_OK);
     assert_string_equal(tn_platform_name(current), "cpu"); /* a refusal changes nothing */
     assert_int_equal(tni_platform_list_of(w.set, &list, &err), TN_OK);
-    assert_contains(tn_platform_list_choice(list), "cpu: the program selected it");
+    assert_contains(tn_platform_list_choice(list), "cpu: selected by the program");
     tn_platform_list_release(list);
     assert_int_equal(tni_platforms_select(w.set, NULL, &err), TN_OK);
     assert_int_equal(tni_platforms_current(w.set, &current, &err), TN_OK);

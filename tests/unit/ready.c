@@ -173,7 +173,7 @@ static void loss_of_an_earlier_life_does_not_count(void **state)
     assert_int_equal(tni_device_open(device, "late", &late, &err), TN_OK);
     assert_int_equal(tni_device_settle(&late, "late", TN_DEVICE_LOST, &said, &err), TN_DEVICE_LOST);
     assert_int_equal(tn_device_health(device, &err), TN_DEVICE_LOST);
-    assert_string_equal(err.message, "async:1 is lost since late: the old line died");
+    assert_string_equal(err.message, "async:1 was lost at late: the old line died");
     assert_int_equal(tn_device_reset(device, &err), TN_OK);
     assert_int_equal(tn_device_health(device, &err), TN_OK);
 }
@@ -188,7 +188,7 @@ static void loss_without_words_has_a_cause(void **state)
     assert_int_equal(tn_memory_alloc(device, 64, NULL, &memory, &err), TN_DEVICE_LOST);
     assert_string_equal(err.message, "frail:0: it gave no reason");
     assert_int_equal(tn_device_health(device, &err), TN_DEVICE_LOST);
-    assert_string_equal(err.message, "frail:0 is lost since tn_memory_alloc: it gave no reason");
+    assert_string_equal(err.message, "frail:0 was lost at tn_memory_alloc: it gave no reason");
     assert_int_equal(tn_device_reset(device, &err), TN_OK);
 }
 
@@ -206,8 +206,9 @@ static void loss_that_is_nobodys_is_kept_with_none(void **state)
     (void)state;
     frail.copy = TN_DEVICE_LOST;
     assert_int_equal(tn_memory_copy(&copy, &err), TN_DEVICE_LOST);
-    assert_string_equal(err.message, "frail:0 or frail:1 is lost, and neither says which: it gave "
-                                     "no reason");
+    assert_string_equal(err.message,
+                        "frail:0 or frail:1 is lost, but neither reports which: it gave "
+                        "no reason");
     assert_int_equal(tn_device_health(from, &err), TN_OK);
     assert_int_equal(tn_device_health(to, &err), TN_OK);
     frail.copy = TN_OK;
@@ -231,7 +232,7 @@ static void reset_that_fails_is_told_as_any_call(void **state)
     frail.reset = TN_DEVICE_LOST;
     assert_int_equal(tn_device_reset(device, &err), TN_DEVICE_LOST);
     assert_int_equal(tn_device_health(device, &err), TN_DEVICE_LOST);
-    assert_contains(err.message, "frail:0 is lost since tn_device_reset");
+    assert_contains(err.message, "frail:0 was lost at tn_device_reset");
     frail.reset = TN_OK;
     assert_int_equal(tn_device_reset(device, &err), TN_OK);
     assert_int_equal(tn_device_health(device, &err), TN_OK);

@@ -37,7 +37,7 @@ static void registered_platform_comes_and_goes(void **state)
     assert_int_equal(tn_platform_device_count(tn_device_platform(device)), 0);
     assert_string_equal(tn_device_name(device), "Acme Board 1"); /* the handle stays valid */
     assert_int_equal(tn_device_memory_get(device, &memory, &err), TN_UNAVAILABLE);
-    assert_contains(err.message, "acme:1 is gone: the program took its platform back");
+    assert_contains(err.message, "acme:1 no longer exists: the program removed its platform");
     assert_int_equal(tn_device_health(device, &err), TN_UNAVAILABLE);
     assert_int_equal(tni_platforms_current(w.set, &current, &err), TN_OK);
     assert_string_equal(tn_platform_name(current), "cpu"); /* resolved anew */

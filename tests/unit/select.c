@@ -50,21 +50,21 @@ static void nonsense_is_refused_with_its_place(void **state)
     static const struct {
         const char *text, *words;
     } rows[] = {
-        {"memroy>=40g", "no condition \"memroy\"; there are platform, name, architecture, "
-                        "capability, memory and the other numbers of tn_device_properties; did you "
+        {"memroy>=40g", "unknown condition \"memroy\": expected platform, name, architecture, "
+                        "capability, memory or another number of tn_device_properties; did you "
                         "mean memory?"},
-        {"memory>=40q", "memory needs a number, as in 40, 40k, 40m, 40g or 40t; found \"40q\""},
+        {"memory>=40q", "memory: expected a number such as 40, 40k, 40m, 40g or 40t; got \"40q\""},
         {"memory>=40gb", "found \"40gb\""},
         {"memory>=-1", "found \"-1\""},
         {"memory>=8388608t", "in \"memory>=8388608t\": 8388608t is too large; the largest number "
                              "is 9223372036854775807"},
         {"memory>=9999999999999999999", "9999999999999999999 is too large"},
         {"memory>=", "a condition has the form memory>=40g; found \"memory>=\""},
-        {">=4", "a condition has the form"},
-        {"memory!4", "a condition has the form"},
-        {"memory>1,", "nothing stands behind the last comma"},
-        {",memory>1", "a condition has the form"},
-        {"platform>cuda", "platform takes = and !=, found >"},
+        {">=4", "expected a condition such as"},
+        {"memory!4", "expected a condition such as"},
+        {"memory>1,", "expected a condition after the last comma"},
+        {",memory>1", "expected a condition such as"},
+        {"platform>cuda", "platform: expected = or !=, got >"},
         {"capability>=x", "in \"capability>=x\": a capability needs the form"},
         {"name=0123456789012345678901234567890123456789012345678901234567890", "at most 63 bytes"},
         {"memory>1,memory>1,memory>1,memory>1,memory>1,memory>1,memory>1,memory>1,memory>1,"
@@ -136,13 +136,13 @@ static void what_is_not_met_is_named(void **state)
         const char *words;
     } rows[] = {
         {"memory>1k,memory>170g", TN_NOT_FOUND,
-         "no device meets \"memory>170g\" in \"memory>1k,memory>170g\"; present: cpu:0, "},
+         "no device matches \"memory>170g\" in \"memory>1k,memory>170g\"; present: cpu:0, "},
         {"capability=3.5,physical_index=2", TN_NOT_FOUND,
-         "no device meets all conditions together in \"capability=3.5,physical_index=2\""},
+         "no device matches all conditions together in \"capability=3.5,physical_index=2\""},
         {"platform=rocm", TN_UNAVAILABLE, "platform rocm is broken: "},
         {"platform=stand,memory>1", TN_NOT_FOUND, "platform stand has no device yet"},
         {"platform=acne", TN_NOT_FOUND,
-         "in \"platform=acne\": no platform \"acne\"; there are cpu"},
+         "in \"platform=acne\": unknown platform \"acne\"; platforms: cpu"},
         {"platform=acne", TN_NOT_FOUND, "did you mean acme?"},
         {"memory>70g", TN_NOT_FOUND,
          "\"memory>70g\": cuda:0 is for planning only and passed over, and no other device meets"},
@@ -240,7 +240,7 @@ static void lost_devices_are_passed_over(void **state)
     assert_string_equal(tn_device_id(world_device(&w, "best")), "acme:1");
     assert_string_equal(tn_device_id(world_device(&w, "memory>=16g")), "acme:1");
     assert_int_equal(tni_devices_get(w.set, "capability=3.5", &device, &err), TN_DEVICE_LOST);
-    assert_contains(err.message, "acme:0 is lost since test: it melted");
+    assert_contains(err.message, "acme:0 was lost at test: it melted");
     lose(world_device(&w, "acme:1"));
     assert_int_equal(tni_devices_get(w.set, "memory>=16g", &device, &err), TN_DEVICE_LOST);
     assert_null(device);

@@ -174,10 +174,10 @@ static void module_may_lie(void **state)
     async_sharing = true;
     async_fail("stream_create", 1, TN_OK);
     assert_int_equal(tn_stream_create(on, NULL, &stream, &err), TN_INTERNAL);
-    assert_string_equal(err.message, "async:1 made a stream and gave none");
+    assert_string_equal(err.message, "async:1 created a stream but returned none");
     async_fail("event_create", 1, TN_OK);
     assert_int_equal(tn_event_create(on, NULL, &event, &err), TN_INTERNAL);
-    assert_string_equal(err.message, "async:1 made an event and gave none");
+    assert_string_equal(err.message, "async:1 created an event but returned none");
     assert_true(!stream && !event);
     for (long n = 1; fired; n++) {
         struct fault_state before = fault_look();

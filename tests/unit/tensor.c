@@ -115,9 +115,9 @@ static void wrong_tensors_are_refused(void **state)
         {TN_DTYPE(TN_DTYPE_CODE_INT, 4, 1), fine, 2,
          "out: no dtype has code 0, 4 bits and 1 lanes"},
         {TN_DTYPE(TN_DTYPE_CODE_FLOAT, 32, 4), fine, 2, "out: lanes need 1, found 4"},
-        {TN_I8, huge, 2, "out: its dimensions make more bytes of i8 than 63 bits count"},
-        {TN_I16, one_more, 1, "out: its dimensions make more bytes of i16 than 63 bits count"},
-        {TN_F64, hidden, 3, "out: its dimensions make more bytes of f64 than 63 bits count"},
+        {TN_I8, huge, 2, "out: its size in bytes of i8 exceeds 63 bits"},
+        {TN_I16, one_more, 1, "out: its size in bytes of i16 exceeds 63 bits"},
+        {TN_F64, hidden, 3, "out: its size in bytes of f64 exceeds 63 bits"},
     };
     tn_tensor tensor, untouched;
     tn_error err;
@@ -165,7 +165,7 @@ static void wrapped_memory_is_released_once(void **state)
     assert_int_equal(tn_tensor_view(&tensor, &view, &err), TN_OK);
     assert_int_equal(tn_tensor_view(&view, &second, &err), TN_OK);
     assert_int_equal(tn_tensor_view(&view, &view, &err), TN_INVALID_ARGUMENT);
-    assert_string_equal(err.message, "out is the tensor itself; a view is another one");
+    assert_string_equal(err.message, "out is the tensor itself; a view needs another tensor");
     assert_memory_equal(&view, &tensor, sizeof view);
     tn_tensor_release(&tensor);
     tn_tensor_release(&tensor);
@@ -219,8 +219,8 @@ static void wild_strides_are_refused(void **state)
         int64_t strides[2];
         const char *words;
     } rows[] = {
-        {{2, 3}, {INT64_MAX, 1}, "out: its strides reach over more bytes than 63 bits count"},
-        {{2, 3}, {INT64_MIN, 1}, "out: its strides reach over more bytes than 63 bits count"},
+        {{2, 3}, {INT64_MAX, 1}, "out: its strides span more than 63 bits of bytes"},
+        {{2, 3}, {INT64_MIN, 1}, "out: its strides span more than 63 bits of bytes"},
         {{3, 3}, {INT64_MAX / 8, INT64_MAX / 8}, "out: its strides reach over"},
         {{3, 3}, {INT64_MIN / 8, INT64_MIN / 8}, "out: its strides reach over"},
         {{2, 2}, {-(INT64_C(1) << 60), 1}, "lead to no address"},
@@ -304,8 +304,9 @@ static void empty_tensor_is_named(void **state)
     tn_error err;
     (void)state;
     assert_int_equal(tn_tensor_view(&empty, &view, &err), TN_INVALID_ARGUMENT);
-    assert_string_equal(err.message,
-                        "tensor: the tensor is empty: it was never made, or was released");
+    assert_string_equal(
+        err.message,
+        "tensor: the tensor is not initialized: it was never created, or was released");
     assert_int_equal(tn_tensor_view(NULL, &view, &err), TN_INVALID_ARGUMENT);
     assert_string_equal(err.message, "tensor: the tensor is NULL");
     assert_int_equal(tn_tensor_view(&empty, NULL, &err), TN_INVALID_ARGUMENT);
@@ -324,7 +325,7 @@ static void tensor_without_an_owner_is_where_its_numbers_say(void **state)
         const char *words; /* NULL: it is cpu:0 */
     } rows[] = {
         {TN_DLPACK_CPU, 0, NULL},
-        {TN_DLPACK_CPU, 1, "no device here is DLPack's cpu (device type 1), id 1; present: cpu:0"},
+        {TN_DLPACK_CPU, 1, "no device matches DLPack's cpu (device type 1), id 1; present: cpu:0"},
         {TN_DLPACK_CPU, -1, "DLPack's cpu (device type 1), id -1"},
         {TN_DLPACK_CUDA_HOST, 3, NULL},
         {TN_DLPACK_ROCM_HOST, 0, NULL},

@@ -111,19 +111,20 @@ static void nonsense_is_refused(void **state)
     tn_topology_object bad = object(TN_TOPOLOGY_THREAD, 1, 3);
     (void)state;
     refused_object(object(TN_TOPOLOGY_CORE, 2, 5),
-                   "object 2 (core 5, parent 2, level 0): its parent does not come before it");
-    refused_object(object(TN_TOPOLOGY_CORE, -1, 5), "its parent does not come before it");
-    refused_object(object(TN_TOPOLOGY_CORE, INT32_MAX, 5), "its parent does not come before it");
-    refused_object(object(TN_TOPOLOGY_MACHINE, 0, -1), "there is one machine, the first object");
+                   "object 2 (core 5, parent 2, level 0): its parent must come before it");
+    refused_object(object(TN_TOPOLOGY_CORE, -1, 5), "its parent must come before it");
+    refused_object(object(TN_TOPOLOGY_CORE, INT32_MAX, 5), "its parent must come before it");
+    refused_object(object(TN_TOPOLOGY_MACHINE, 0, -1), "only the first object can be the machine");
     refused_object(object(TN_TOPOLOGY_TYPE_COUNT, 0, 1), "object 2: type needs 0 to 6, found 7");
     refused_object(object(-1, 0, 1), "type needs 0 to 6, found -1");
     refused_object(object(TN_TOPOLOGY_CORE, 0, -2), "its number is below -1");
-    refused_object(object(TN_TOPOLOGY_CACHE, 0, -1), "caches have a level from 1 to 16, others 0");
+    refused_object(object(TN_TOPOLOGY_CACHE, 0, -1),
+                   "a cache needs a level from 1 to 16, other objects need 0");
     bad.level = 1;
-    refused_object(bad, "object 2 (thread 3, parent 1, level 1): caches have a level");
+    refused_object(bad, "object 2 (thread 3, parent 1, level 1): a cache needs a level");
     bad = object(TN_TOPOLOGY_CACHE, 0, -1);
     bad.level = 17;
-    refused_object(bad, "caches have a level");
+    refused_object(bad, "a cache needs a level");
     bad.level = 2;
     bad.bytes = -1;
     refused_object(bad, "its size is negative");
@@ -143,7 +144,8 @@ static void misplaced_beginnings_are_refused(void **state)
     struct teller teller = good_teller();
     (void)state;
     teller.objects[0] = object(TN_TOPOLOGY_PACKAGE, -1, 0);
-    refused(&teller, "object 0 (package 0, parent -1, level 0): the first one must be the machine");
+    refused(&teller,
+            "object 0 (package 0, parent -1, level 0): the first object must be the machine");
     teller.objects[0] = object(TN_TOPOLOGY_MACHINE, 0, -1);
     refused(&teller, "the machine has no parent");
     teller = good_teller();
@@ -151,7 +153,7 @@ static void misplaced_beginnings_are_refused(void **state)
     teller.count = 4;
     refused(&teller, "object 3 (thread 9, parent 2, level 0): its parent is a thread");
     teller.count = 0;
-    refused(&teller, "platform teller told of no object, not even the machine");
+    refused(&teller, "platform teller returned no objects, not even the machine");
 }
 
 /* A module that never ends is ended. */
@@ -175,7 +177,7 @@ static void there_is_an_end(void **state)
     (void)state;
     row.topology = tell_forever;
     assert_int_equal(tni_topology_collect(&row, NULL, &topology, &err), TN_INVALID_ARGUMENT);
-    assert_contains(err.message, "there are more than 1048576 objects");
+    assert_contains(err.message, "expected at most 1048576 objects");
 }
 
 /* Where a platform cannot tell, the system is read; where it fails, that is said. */

@@ -95,8 +95,9 @@ static void nothing_is_known_without_a_snapshot(void **state)
     tn_error err;
     (void)state;
     assert_int_equal(tn_worker_device_count("cpu", &out, &err), TN_UNAVAILABLE);
-    assert_string_equal(err.message, "there is no snapshot; take one before fork(), or load what "
-                                     "tn_worker_snapshot_save gave");
+    assert_string_equal(err.message,
+                        "there is no snapshot; take one before fork(), or load the text "
+                        "from tn_worker_snapshot_save");
     assert_int_equal(tn_worker_set_device("cpu", 0, &err), TN_UNAVAILABLE);
     assert_int_equal(tn_worker_set_device("cpu", -1, &err), TN_UNAVAILABLE);
     assert_int_equal(tn_worker_current_device("cpu", &out, &err), TN_UNAVAILABLE);
@@ -181,7 +182,7 @@ static void numbers_follow_one_rule(void **state)
     assert_contains(err.message, "platform tpu is "); /* the verdict */
     assert_int_equal(tn_worker_set_device("tpu", -1, &err), TN_OK);
     assert_int_equal(tn_worker_set_device("acne", 0, &err), TN_NOT_FOUND);
-    assert_contains(err.message, "no platform \"acne\" in the snapshot; there are cpu, cuda");
+    assert_contains(err.message, "unknown platform \"acne\" in the snapshot; platforms: cpu, cuda");
     assert_contains(err.message, "did you mean acme?");
     assert_int_equal(tn_worker_current_device("acme", &current, &err), TN_OK);
     assert_int_equal(current, 2);
@@ -334,40 +335,40 @@ static void wrong_text_changes_nothing(void **state)
         {"", "snapshot:1: needs worker = 1 before the first section"},
         {A, "snapshot:1: needs worker = 1"},
         {"worker = 2\n", "snapshot:1: worker = \"2\": needs 1: another version of Tenon"},
-        {"worker = 1\nwork = 2\n", "snapshot:2: no key \"work\" in []; did you mean worker?"},
-        {"worker = 1\nworker = 1\n", "snapshot:2: worker stands in line 1 already"},
-        {"worker = 1\n[platform A]\n", "snapshot:2: [platform A]: no platform has such a name"},
+        {"worker = 1\nwork = 2\n", "snapshot:2: unknown key \"work\" in []; did you mean worker?"},
+        {"worker = 1\nworker = 1\n", "snapshot:2: duplicate worker, first set in line 1"},
+        {"worker = 1\n[platform A]\n", "snapshot:2: [platform A]: not a valid platform name"},
         {"worker = 1\n[platform a]\n", "snapshot:2: [platform a] has no kind"},
         {"worker = 1\n[platform a]\nkind = unspecified\n",
          "snapshot:3: kind = \"unspecified\": needs a kind of platform"},
-        {"worker = 1\n" A "kind = npu\n", "snapshot:4: kind stands in line 3 already"},
+        {"worker = 1\n" A "kind = npu\n", "snapshot:4: duplicate kind, first set in line 3"},
         {"worker = 1\n" A, "snapshot:2: [platform a] has neither devices nor a reason"},
-        {"worker = 1\n" A "reason = x\n" A, "snapshot:5: [platform a] stands there twice"},
+        {"worker = 1\n" A "reason = x\n" A, "snapshot:5: duplicate [platform a]"},
         {"worker = 1\n" A "reason = \"\"\n", "snapshot:4: reason = \"\": needs one line"},
         {"worker = 1\n" A "reason = \"a\\nb\"\n",
          "snapshot:4: reason = \"a\\x0ab\": needs one line"},
         {"worker = 1\n" A "reason = x\ncurrent = 0\n",
          "snapshot:5: current = \"0\": needs the number of a device of the platform"},
-        {"worker = 1\n" A D, "snapshot:2: [platform a] does not say which device is current"},
+        {"worker = 1\n" A D, "snapshot:2: [platform a] does not state the current device"},
         {"worker = 1\n" A "current = 1\n" D, "snapshot:4: current = \"1\": needs the number"},
         {"worker = 1\n" A "curent = 0\n" D,
-         "snapshot:4: no key \"curent\" in [platform a]; did you mean current?"},
+         "snapshot:4: unknown key \"curent\" in [platform a]; did you mean current?"},
         {"worker = 1\n" A "current = 00\n" D, "snapshot:4: current = \"00\": needs the number"},
         {"worker = 1\n" D, "snapshot:2: [device a:0]: needs a platform that has a section"},
         {"worker = 1\n" A "current = 0\n" D "[device a]\n", "snapshot:6: [device a]: needs"},
         {"worker = 1\n" A "current = 0\n" D "[device a:-1]\n", "snapshot:6: [device a:-1]: needs"},
         {"worker = 1\n" A "current = 0\n" D "[device a:99999999999]\n", "snapshot:6: "},
-        {"worker = 1\n" A "current = 0\n" D D, "snapshot:6: [device a:0] stands there twice"},
+        {"worker = 1\n" A "current = 0\n" D D, "snapshot:6: duplicate [device a:0]"},
         {"worker = 1\n" A "current = 0\n" D "memroy = 1\n",
-         "snapshot:6: no key \"memroy\" in [device a:0]; did you mean memory?"},
+         "snapshot:6: unknown key \"memroy\" in [device a:0]; did you mean memory?"},
         {"worker = 1\n" A "current = 0\n" D "memory = 1\nmemory = 1\n",
-         "snapshot:7: memory stands in line 6 already"},
+         "snapshot:7: duplicate memory, first set in line 6"},
         {"worker = 1\n" A "current = 0\n" D "memory = 1 GiB\n",
          "snapshot:6: memory = \"1 GiB\": needs a whole number of 63 bits"},
         {"worker = 1\n" A "current = 0\n" D "memory = -1\n", "snapshot:6: memory = \"-1\": needs"},
         {"worker = 1\n" A "current = 0\n" D "capability = -1.0\n", "snapshot:6: "},
         {"worker = 1\n" A "current = 0\n" D "plans_only = 0\n",
-         "snapshot:6: plans_only = \"0\": needs 1, or is left out"},
+         "snapshot:6: plans_only = \"0\": needs 1, or no value"},
         {"worker = 1\n" A "current = 0\n" D "memory = 9223372036854775808\n", "snapshot:6: "},
         {"worker = 1\n" A "current = 0\n" D "memory = +1\n", "snapshot:6: memory = \"+1\": needs"},
         {"worker = 1\n" A "current = 0\n" D "memory =\n", "snapshot:6: memory = \"\": needs"},
@@ -382,7 +383,7 @@ static void wrong_text_changes_nothing(void **state)
         {"worker = 1\n" A "current = 0\n" D "dtypes = f32,\n", "snapshot:6: "},
         {"worker = 1\n" A "current = 0\n" D "dtypes = 0x0\n", "snapshot:6: "},
         {"worker = 1\n" A "current = 0\n" D "bus = 0123456789012345678901234567890123456789\n",
-         "needs one line, and shorter than this one"},
+         "needs a shorter line"},
         {"worker = 1\n[platform a\n", "snapshot:2:"},
     };
     world w;
@@ -459,7 +460,7 @@ static void be_a_worker(const char *expected)
     if (!answers || strcmp(answers, expected) != 0 || tn_worker_set_device("trap", 1, &err) ||
         tn_worker_current_device("trap", &current, &err) || current != 1 ||
         tn_worker_snapshot_take(&err) != TN_REFUSED ||
-        !strstr(err.message, "take it before fork()"))
+        !strstr(err.message, "take the snapshot before fork()"))
         _exit(FALSE_ANSWER);
     _exit(0);
 }

@@ -71,10 +71,11 @@ static tn_status check_stream(const tn_stream *stream, const char *where, tni_ca
     if (!status)
         status = tni_life_check(stream->device, tni_life_of_stream(stream), "stream", where, err);
     if (!status && stream->kind == TNI_STREAM_STANDARD)
-        status = tn_fail(err, TN_UNSUPPORTED, 0, where,
-                         "the default stream of %s is everyone's; record on one of your own "
-                         "(tn_stream_create)",
-                         stream->device->id);
+        status = tn_fail(
+            err, TN_UNSUPPORTED, 0, where,
+            "the default stream of %s is shared and cannot be recorded; record on a stream of your "
+            "own (tn_stream_create)",
+            stream->device->id);
     return status;
 }
 
@@ -83,7 +84,7 @@ static tn_status begin_native(tn_stream *stream, const tni_call *call, const cha
 {
     tn_error said = {0};
     tn_status status =
-        tni_capture_refuse(stream, where, "a second recording cannot begin there", err);
+        tni_capture_refuse(stream, where, "a second recording cannot start on it", err);
     if (status || !call->row->graph_begin)
         return status;
     return tni_device_settle(
@@ -109,7 +110,7 @@ tn_status tn_graph_begin(tn_stream *stream, tn_error *err)
     tni_mutex_init(&graph->lock);
     if (!atomic_compare_exchange_strong(&stream->recorder, &none, tni_current_thread()))
         status = tn_fail(err, TN_BUSY, 0, where,
-                         "a graph is being recorded on this stream of %s already; end that one "
+                         "a graph is already being recorded on this stream of %s; end it "
                          "first, or record on another stream",
                          stream->device->id);
     else if ((status = begin_native(stream, &call, where, err)))
@@ -144,7 +145,7 @@ static tn_status take_off(tn_stream *stream, tn_graph *graph, bool keep, const c
                                                            &graph->platforms, &said),
                                        &said, err);
         if (!status && !graph->platforms)
-            status = tn_fail(err, TN_INTERNAL, 0, where, "%s recorded a graph and gave none",
+            status = tn_fail(err, TN_INTERNAL, 0, where, "%s recorded a graph but returned none",
                              stream->device->id);
     }
     atomic_store_explicit(&stream->recording, NULL, memory_order_release);
@@ -184,7 +185,7 @@ tn_status tn_graph_end(tn_stream *stream, tn_graph **out, tn_error *err)
                        stream ? "out" : "the stream");
     if (!tn_graph_is_recording(stream))
         return tn_fail(err, TN_NOT_FOUND, 0, where,
-                       "nothing is being recorded on this stream of %s; tn_graph_begin begins",
+                       "no graph is being recorded on this stream of %s; call tn_graph_begin first",
                        stream->device->id);
     tn_status status = tni_graph_own(stream, where, err);
     if (status)

@@ -134,8 +134,8 @@ tn_status tn_graph_run(tn_graph *graph, tn_stream *stream, tn_error *err)
     if (!status)
         status = tni_stream_for(stream, graph->device, where, &stream, err);
     if (!status)
-        status =
-            tni_capture_refuse(stream, where, "its runs could not wait for this graph's last", err);
+        status = tni_capture_refuse(stream, where,
+                                    "its runs could not wait for the last run of this graph", err);
     if (status)
         return status;
     tni_mutex_lock(&graph->lock);

@@ -106,7 +106,7 @@ tn_status tni_machine_snapshot(const tni_machine_query *query, tn_machine **out,
         return tni_no_memory(err, "tn_machine_create", "a machine");
     tn_status status = tni_machine_read(&all, &machine->read, err);
     if (!status && !fill(machine))
-        status = tni_no_memory(err, "tn_machine_create", "what is known of the machine");
+        status = tni_no_memory(err, "tn_machine_create", "the facts of the machine");
     if (status) {
         tn_machine_release(machine);
         return status;

@@ -59,15 +59,15 @@ tn_status tni_topology_begin(tn_topology **out, tn_error *err)
 static const char *misplaced(const tn_topology *topology, const tn_topology_object *object)
 {
     if (topology->count == 0)
-        return object->type != TN_TOPOLOGY_MACHINE ? "the first one must be the machine"
+        return object->type != TN_TOPOLOGY_MACHINE ? "the first object must be the machine"
                : object->parent != -1              ? "the machine has no parent"
                                                    : NULL;
     if (object->type == TN_TOPOLOGY_MACHINE)
-        return "there is one machine, the first object";
+        return "only the first object can be the machine";
     if (object->parent < 0 || (size_t)object->parent >= topology->count)
-        return "its parent does not come before it";
+        return "its parent must come before it";
     if (topology->objects[object->parent].type == TN_TOPOLOGY_THREAD)
-        return "its parent is a thread, which holds nothing";
+        return "its parent is a thread, which cannot have children";
     return NULL;
 }
 
@@ -76,7 +76,7 @@ static const char *senseless(const tn_topology_object *object)
 {
     bool cache = object->type == TN_TOPOLOGY_CACHE;
     if (cache ? object->level < 1 || object->level > TNI_TOPOLOGY_LEVELS : object->level != 0)
-        return "caches have a level from 1 to 16, others 0";
+        return "a cache needs a level from 1 to 16, other objects need 0";
     if (object->bytes < 0)
         return "its size is negative";
     if (object->number < -1)
@@ -106,8 +106,8 @@ tn_status tni_topology_add(tn_topology *topology, const tn_topology_object *obje
                        "object %zu: type needs 0 to %d, found %d", topology->count,
                        TN_TOPOLOGY_TYPE_COUNT - 1, (int)object->type);
     if (topology->count == MOST_OBJECTS)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, "topology",
-                       "there are more than %d objects, which no machine has", MOST_OBJECTS);
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, "topology", "expected at most %d objects",
+                       MOST_OBJECTS);
     const char *what = misplaced(topology, object);
     if (!what)
         what = senseless(object);
@@ -126,7 +126,7 @@ tn_status tni_topology_tell_source(tn_topology *topology, const char *source, tn
 {
     char *copy = tni_text_copy(source ? source : "");
     if (!copy)
-        return tni_no_memory(err, "topology", "where it is from");
+        return tni_no_memory(err, "topology", "its origin");
     tni_words_clean(copy);
     tni_release(topology->source);
     topology->source = copy;
@@ -174,7 +174,7 @@ static tn_status conclude(const tn_platform_row *row, tn_topology *topology, tn_
 {
     if (topology->count == 0)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, "topology",
-                       "platform %s told of no object, not even the machine", row->name);
+                       "platform %s returned no objects, not even the machine", row->name);
     if (topology->source)
         return TN_OK;
     char text[96];
@@ -189,7 +189,8 @@ static tn_status ask(const tn_platform_row *row, void *self, tn_topology **out, 
     if (!row)
         return tn_fail(err, TN_UNAVAILABLE, 0, "topology", "no module offers the platform cpu");
     if (!TN_HAS(row, tn_platform_row, topology) || !row->topology)
-        return tn_fail(err, TN_UNAVAILABLE, 0, "topology", "platform %s does not tell", row->name);
+        return tn_fail(err, TN_UNAVAILABLE, 0, "topology", "platform %s does not report it",
+                       row->name);
     tn_status status = tni_topology_begin(&listener.topology, err);
     if (status)
         return status;

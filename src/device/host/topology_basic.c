@@ -278,7 +278,7 @@ static tn_status write_source(tn_topology *to, const char *why, tn_error *err)
 {
     tni_buffer text = {0};
     tni_buffer_format(&text, "a basic reading of the system: %s", why);
-    tn_status status = text.failed ? tni_no_memory(err, "topology", "where it is from")
+    tn_status status = text.failed ? tni_no_memory(err, "topology", "its origin")
                                    : tni_topology_tell_source(to, text.text, err);
     tni_buffer_release(&text);
     return status;

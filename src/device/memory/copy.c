@@ -26,10 +26,11 @@ static tn_status check_side(const tni_side *side, const char *name, uint64_t byt
                        "%s_pitch is %llu, less than a row of %llu bytes", name,
                        (unsigned long long)side->pitch, (unsigned long long)bytes);
     if (!fits(side, bytes, rows))
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "%llu rows of %llu bytes, %llu apart, reach beyond the last address from %s",
-                       (unsigned long long)rows, (unsigned long long)bytes,
-                       (unsigned long long)side->pitch, name);
+        return tn_fail(
+            err, TN_INVALID_ARGUMENT, 0, where,
+            "%llu rows of %llu bytes with a pitch of %llu exceed the address space from %s",
+            (unsigned long long)rows, (unsigned long long)bytes, (unsigned long long)side->pitch,
+            name);
     return TN_OK;
 }
 
@@ -219,7 +220,7 @@ static tn_status record(const tni_copy *copy, tn_stream *stream, tn_error *err)
     if (status)
         return status;
     if ((to && to != stream->device) || (from && from != stream->device))
-        return tni_graph_refuse(stream, where, "a copy to or from another device is no part of it",
+        return tni_graph_refuse(stream, where, "it cannot contain a copy to or from another device",
                                 err);
     tni_copy *kept = tni_alloc(sizeof *kept);
     if (!kept)
@@ -257,7 +258,7 @@ static tn_status check_stream(const tn_memory_copy_args *args, tn_error *err)
     if (of == args->to_device || of == args->from_device)
         return tni_stream_for_step(same, of, where, &same, err);
     return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                   "the stream is of %s; the copy is from %s to %s", of->id,
+                   "the stream belongs to %s, but the copy is from %s to %s", of->id,
                    args->from_device ? args->from_device->id : "the host",
                    args->to_device ? args->to_device->id : "the host");
 }
@@ -282,7 +283,7 @@ tn_status tn_memory_copy(const tn_memory_copy_args *args, tn_error *err)
     if (tni_memory_is_host(copy.from.device))
         copy.from.device = NULL;
     if (copy.to.device == copy.from.device && overlap(&copy))
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "the two sides overlap, on %s",
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "source and destination overlap, on %s",
                        copy.to.device ? copy.to.device->id : "the host");
     tn_stream *recording = tni_graph_any() ? recorded(args) : NULL;
     if (recording)

@@ -43,16 +43,17 @@ static tn_status read_args(const tn_memory_fill_args *args, fill *out, tn_error 
                        "pattern_bytes needs 1, 2, 4 or 8, found %u", (unsigned)size);
     if (args->bytes % size != 0)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "%llu bytes are no multiple of a pattern of %u",
+                       "%llu bytes are not a multiple of the pattern size %u",
                        (unsigned long long)args->bytes, (unsigned)size);
     if (args->bytes > 0 && !args->to)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "to is NULL");
     if (args->bytes > 0 && args->bytes - 1 > UINTPTR_MAX - (uintptr_t)args->to)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "%llu bytes reach beyond the last address", (unsigned long long)args->bytes);
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%llu bytes exceed the address space",
+                       (unsigned long long)args->bytes);
     if (args->stream && args->stream->device != args->device)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "the stream is of %s, the memory of %s",
-                       args->stream->device->id, args->device ? args->device->id : "the host");
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "the stream belongs to %s, but the memory to %s", args->stream->device->id,
+                       args->device ? args->device->id : "the host");
     *out = (fill){.device = args->device,
                   .to = args->to,
                   .bytes = args->bytes,
@@ -96,7 +97,8 @@ static tn_status fill_direct(const fill *f, const tn_stream *stream, tn_error *e
 /* The host fills a staging buffer once and copies it repeatedly. */
 static tn_status fill_staged(const fill *f, tn_stream *stream, tn_error *err)
 {
-    tn_status status = tni_capture_refuse(stream, where, "the host would fill this and wait", err);
+    tn_status status =
+        tni_capture_refuse(stream, where, "the host would have to fill the memory and wait", err);
     if (status)
         return status;
     tni_stage *stage = tni_stage_take(f->device, &f->call, where);
@@ -146,7 +148,7 @@ static tn_status record(const fill *f, tn_stream *stream, tn_error *err)
 {
     tn_graph *graph = tni_graph_of(stream);
     if (!tni_memory_is_host(f->device) && !is_direct(f))
-        return tni_graph_refuse(stream, where, "this platform is filled through the host", err);
+        return tni_graph_refuse(stream, where, "this platform fills memory through the host", err);
     fill *kept = tni_alloc(sizeof *kept);
     if (!kept)
         return tni_no_memory(err, where, "a step of a graph");

@@ -31,16 +31,16 @@ void tni_host_give(tni_memory *memory, tni_block *block, const tni_call *call)
 static tn_status enter(tni_memory *memory, uint32_t life, tni_block *block, tn_error *out_said)
 {
     if (!block->address)
-        return tn_fail(out_said, TN_INTERNAL, 0, "", "it gave NULL for host memory");
+        return tn_fail(out_said, TN_INTERNAL, 0, "", "it returned NULL for host memory");
     tni_latch_lock(&memory->host_shelf.lock);
     bool gone = block->pinned && life != atomic_load(&memory->life);
     bool added = !gone && tni_shelf_add(&memory->host_shelf, block);
     tni_latch_unlock(&memory->host_shelf.lock);
     if (gone)
-        return tn_fail(out_said, TN_CANCELLED, 0, "", "it was reset meanwhile");
+        return tn_fail(out_said, TN_CANCELLED, 0, "", "the device was reset meanwhile");
     return added ? TN_OK
-                 : tn_fail(out_said, TN_INTERNAL, 0, "", "it gave %p, which it has given before",
-                           block->address);
+                 : tn_fail(out_said, TN_INTERNAL, 0, "",
+                           "it returned %p, which is already allocated", block->address);
 }
 
 /* Counts the bytes before the block is on the shelf: from then on, other threads may free it. */
@@ -97,7 +97,7 @@ tn_status tn_memory_host_alloc(tn_device *device, uint64_t bytes, const char *la
         return status;
     tni_memory *memory = tni_memory_of(device);
     if (!memory)
-        return tni_no_memory(err, where, "the book of a device's memory");
+        return tni_no_memory(err, where, "the memory accounting of a device");
     status = tni_device_open(device, where, &call, err);
     if (!status) {
         tni_memory_watch(memory);
@@ -125,7 +125,7 @@ void tn_memory_host_free(tn_device *device, void *memory)
     if (!memory)
         return;
     if (tni_device_or_default(device, &device, NULL)) {
-        tni_log(TN_LOG_ERROR, "%p is not freed: no device is named, and none is current", memory);
+        tni_log(TN_LOG_ERROR, "%p is not freed: no device was given, and none is current", memory);
         return;
     }
     tni_memory *book = tni_memory_of(device);
@@ -139,6 +139,6 @@ void tn_memory_host_free(tn_device *device, void *memory)
         return;
     }
     atomic_fetch_add(&book->wrong_frees, 1);
-    tni_log(TN_LOG_ERROR, "%s: %p is not freed: it is no host memory held for this device",
+    tni_log(TN_LOG_ERROR, "%s: %p is not freed: it is not allocated host memory of this device",
             device->id, memory);
 }

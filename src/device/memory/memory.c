@@ -74,9 +74,8 @@ static tn_status enter(const request *r, tni_block *block, tn_error *out_said)
     if (!block->address || (uintptr_t)block->address % TNI_ALIGNMENT != 0) {
         if (block->address)
             unask(r, block->address);
-        return tn_fail(out_said, TN_INTERNAL, 0, "",
-                       "memory is to be aligned to %d bytes, and it gave %p", TNI_ALIGNMENT,
-                       block->address);
+        return tn_fail(out_said, TN_INTERNAL, 0, "", "expected memory aligned to %d bytes, got %p",
+                       TNI_ALIGNMENT, block->address);
     }
     tni_latch_lock(&shelf->lock);
     bool gone = r->life != atomic_load(&r->memory->life);
@@ -85,9 +84,9 @@ static tn_status enter(const request *r, tni_block *block, tn_error *out_said)
         tni_shelf_count(shelf, 1);
     tni_latch_unlock(&shelf->lock);
     if (gone)
-        return tn_fail(out_said, TN_CANCELLED, 0, "", "it was reset meanwhile");
+        return tn_fail(out_said, TN_CANCELLED, 0, "", "the device was reset meanwhile");
     if (!added)
-        return tn_fail(out_said, TN_INTERNAL, 0, "", "it gave %p, which it has given before",
+        return tn_fail(out_said, TN_INTERNAL, 0, "", "it returned %p, which is already allocated",
                        block->address);
     return TN_OK;
 }
@@ -96,7 +95,8 @@ static tn_status take_new(const request *r, void **out, tn_error *out_said)
 {
     tni_block *block = tni_alloc(sizeof *block);
     if (!block)
-        return tn_fail(out_said, TN_OUT_OF_MEMORY, 0, "", "the host has no memory for its book");
+        return tn_fail(out_said, TN_OUT_OF_MEMORY, 0, "",
+                       "the host has no memory for its accounting");
     *block = (tni_block){.bytes = r->bytes, .life = r->life, .label = r->label};
     tn_status status = ask_twice(r, block, out_said);
     void *address = block->address; /* once on its shelf, other threads may free the block */
@@ -152,7 +152,7 @@ static tn_status take(tn_device *device, const tn_stream *stream, const char *wh
 {
     request r = {.where = where, .memory = tni_memory_of(device), .bytes = bytes};
     if (!r.memory)
-        return tni_no_memory(err, where, "the book of a device's memory");
+        return tni_no_memory(err, where, "the memory accounting of a device");
     tn_status status = tni_device_open(device, where, &r.call, err);
     if (!status) {
         tni_memory_watch(r.memory);
@@ -189,7 +189,8 @@ tn_status tn_memory_alloc(tn_device *device, uint64_t bytes, const char *label, 
  * device. */
 static tn_status open_order(tn_stream *stream, const char *where, tn_stream **out, tn_error *err)
 {
-    static const char why[] = "memory that a graph uses is taken before it and freed after it";
+    static const char why[] =
+        "allocate memory that a graph uses before the recording, and free it afterwards";
     tn_device *device = stream ? stream->device : NULL;
     tn_status status = tni_device_or_default(device, &device, err);
     if (!status)
@@ -220,7 +221,7 @@ tn_status tn_memory_alloc_on(tn_stream *stream, uint64_t bytes, const char *labe
 /* Result of a free, determined under the shelf's lock. */
 typedef struct farewell {
     bool held;        /* false: not an allocation in use */
-    bool freed;       /* it was freed before and is kept */
+    bool freed;       /* it was already freed and is kept */
     tni_block *block; /* removed from its shelf, or NULL */
     int64_t bytes;
     uint8_t label;
@@ -276,8 +277,7 @@ static tn_status tell_wrong(tni_memory *book, const void *memory, const farewell
                             const char *where, tn_error *err)
 {
     const char *id = book->device->id;
-    const char *why =
-        done->freed ? "was freed before" : "is no allocation of this device that is held";
+    const char *why = done->freed ? "was already freed" : "is not an allocation of this device";
     atomic_fetch_add(&book->wrong_frees, 1);
     tni_log(TN_LOG_ERROR, "%s: %p is not freed: it %s", id, memory, why);
     return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s: %p is not freed: it %s", id, memory,
@@ -315,7 +315,7 @@ void tn_memory_free(tn_device *device, void *memory)
     if (!memory)
         return;
     if (tni_device_or_default(device, &device, NULL))
-        tni_log(TN_LOG_ERROR, "%p is not freed: no device is named, and none is current", memory);
+        tni_log(TN_LOG_ERROR, "%p is not freed: no device was given, and none is current", memory);
     else
         (void)give(device, memory, NULL, "", NULL);
 }
@@ -329,7 +329,7 @@ static tn_status give_in_order(const tn_stream *stream, const tni_call *call, vo
     farewell done = {.held = false};
     tni_memory *book = tni_memory_of(stream->device);
     if (!book)
-        return tni_no_memory(err, where, "the book of a device's memory");
+        return tni_no_memory(err, where, "the memory accounting of a device");
     if (atomic_load_explicit(&book->watched, memory_order_acquire))
         done = part(book, memory, NULL, false);
     if (!done.held)

@@ -45,7 +45,7 @@ static void add_holder(const tni_labels *labels, size_t row, int64_t bytes, tni_
     tni_labels_text(labels, (uint8_t)row, name);
     tni_words_clean(name);
     snprintf(out->text + used, sizeof out->text - used, "%s%s (%s)",
-             used == 0 ? "held most by " : ", ", name, signed_size_of(bytes).text);
+             used == 0 ? "largest users: " : ", ", name, signed_size_of(bytes).text);
 }
 
 tni_memory_words tni_labels_words(const tni_labels *labels, int32_t kind, int64_t held)
@@ -65,7 +65,7 @@ tni_memory_words tni_labels_words(const tni_labels *labels, int32_t kind, int64_
         bytes[most] = 0;
     }
     if (!out.text[0])
-        tn_text_fit(out.text, sizeof out.text, "nothing is held");
+        tn_text_fit(out.text, sizeof out.text, "nothing is allocated");
     return out;
 }
 
@@ -92,17 +92,17 @@ static tni_memory_words device_words(const tni_memory *memory, int64_t held)
     int64_t limit = atomic_load_explicit(&memory->limit, memory_order_relaxed);
     tni_memory_words left = free_words(memory->device);
     if (limit > 0)
-        snprintf(out.text, sizeof out.text, "%.64s; limit %s, %s of it held", left.text,
+        snprintf(out.text, sizeof out.text, "%.64s; limit %s, %s of it allocated", left.text,
                  signed_size_of(limit).text, signed_size_of(held).text);
     else
-        snprintf(out.text, sizeof out.text, "%.64s; limit none", left.text);
+        snprintf(out.text, sizeof out.text, "%.64s; no limit", left.text);
     return out;
 }
 
 static tni_memory_words host_words(int64_t held)
 {
     tni_memory_words out;
-    snprintf(out.text, sizeof out.text, "%s held for it", signed_size_of(held).text);
+    snprintf(out.text, sizeof out.text, "%s allocated for it", signed_size_of(held).text);
     return out;
 }
 

@@ -82,7 +82,7 @@ tn_status tn_memory_limit_set(tn_device *device, int64_t bytes, tn_error *err)
                        "a limit needs 0 (none) or more bytes, found %lld", (long long)bytes);
     tni_memory *memory = tni_memory_of(device);
     if (!memory)
-        return tni_no_memory(err, where, "the book of a device's memory");
+        return tni_no_memory(err, where, "the memory accounting of a device");
     atomic_store(&memory->limit, bytes);
     if (bytes > 0 && atomic_load(&memory->current) + tni_keep_bytes(memory) > bytes)
         tn_memory_trim(device);

@@ -93,7 +93,7 @@ static void look_at_variable(const tn_platform *platform, tni_platform_report *t
     to->traces.hides_all = visible.is_set && visible.count == 0;
     tni_evidence *evidence = visible.is_set ? add(to, what, 1, "\"%.100s\": %zu device%s%s", value,
                                                   visible.count, visible.count == 1 ? "" : "s",
-                                                  to->traces.hides_all ? ", so all are hidden" : "")
+                                                  to->traces.hides_all ? ", which hides all" : "")
                                             : add(to, what, 0, "not set");
     evidence->shows = "choice";
 }
@@ -110,9 +110,9 @@ static void look_at_module(const tn_platform *platform, tni_platform_report *to)
     if (offer)
         snprintf(what, sizeof what, "module %s", offer->record->name);
     if (!offer)
-        snprintf(to->of_module, sizeof to->of_module, "none offers it");
+        snprintf(to->of_module, sizeof to->of_module, "no module offers it");
     else if (traces->ready && offer->platform->devices == 0)
-        snprintf(to->of_module, sizeof to->of_module, "is ready to be given devices");
+        snprintf(to->of_module, sizeof to->of_module, "is ready to receive described devices");
     else if (traces->ready)
         snprintf(to->of_module, sizeof to->of_module, "found %d device%s",
                  (int)offer->platform->devices, offer->platform->devices == 1 ? "" : "s");

@@ -50,9 +50,9 @@ static tn_status visible_to_physical(const numbering *n, int32_t id, int32_t *ou
     char why[160];
     int32_t count = visible_count(n);
     if (id < 0 || (count >= 0 && id >= count)) {
-        snprintf(why, sizeof why, "%d can be seen%s%s", (int)(count < 0 ? 0 : count),
+        snprintf(why, sizeof why, "%d are visible%s%s", (int)(count < 0 ? 0 : count),
                  n->visible.is_set ? ", by " : "", n->visible.is_set ? n->variable : "");
-        return none(n, "visible", id, id < 0 ? "numbers begin at 0" : why, err);
+        return none(n, "visible", id, id < 0 ? "numbers start at 0" : why, err);
     }
     const tn_device *device = n->devices >= 0 ? tni_devices_of(n->platform, id) : NULL;
     const tn_device_properties *told = device ? tni_device_told(device) : NULL;
@@ -66,8 +66,8 @@ static tn_status visible_to_physical(const numbering *n, int32_t id, int32_t *ou
         const tni_visible_entry *entry = &n->visible.entries[id];
         if (entry->number < 0)
             return tn_fail(err, TN_UNSUPPORTED, 0, where,
-                           "visible device %d of %s is %s by UUID, and its physical number is "
-                           "not known here",
+                           "visible device %d of %s is %s by UUID, and its physical number "
+                           "is unknown",
                            (int)id, n->platform->name, entry->uuid);
         *out = entry->number;
         return TN_OK;
@@ -90,15 +90,15 @@ static tn_status physical_to_visible(const numbering *n, int32_t id, int32_t *ou
         }
     }
     if (id < 0)
-        return none(n, "physical", id, "numbers begin at 0", err);
+        return none(n, "physical", id, "numbers start at 0", err);
     if (untold)
         return tn_fail(err, TN_UNSUPPORTED, 0, where,
-                       "%s names devices by UUID, and their physical numbers are not known here",
+                       "%s lists devices by UUID, and their physical numbers are unknown",
                        n->variable);
     if (count >= 0)
         return none(n, "visible", id,
                     n->visible.is_set ? "the variable that selects devices hides it"
-                                      : "there are fewer",
+                                      : "there are fewer devices",
                     err);
     *out = id;
     return TN_OK;
@@ -143,7 +143,7 @@ static tn_status to_physical(const numbering *n, int32_t space, int32_t id, int3
     switch (space) {
     case TN_ID_LOGICAL: return logical_to_physical(n, id, out, err);
     case TN_ID_VISIBLE: return visible_to_physical(n, id, out, err);
-    default: *out = id; return id < 0 ? none(n, "physical", id, "numbers begin at 0", err) : TN_OK;
+    default: *out = id; return id < 0 ? none(n, "physical", id, "numbers start at 0", err) : TN_OK;
     }
 }
 
@@ -165,7 +165,8 @@ tn_status tn_platform_id_convert(const tn_platform *platform, int32_t from_space
     if (!out || from_space < TN_ID_LOGICAL || from_space > TN_ID_PHYSICAL ||
         to_space < TN_ID_LOGICAL || to_space > TN_ID_PHYSICAL)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       out ? "a space is TN_ID_LOGICAL, _VISIBLE or _PHYSICAL" : "out is NULL");
+                       out ? "expected the spaces TN_ID_LOGICAL, _VISIBLE or _PHYSICAL"
+                           : "out is NULL");
     if (!platform || !platform->set)
         return tni_platform_unready(tn_platform_unspecified(), where, err);
     numbering_begin(platform, &n);
@@ -200,7 +201,7 @@ tn_status tn_platform_ids_assign(const tn_platform *platform, const int32_t *phy
     if (!physical)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, here, "physical is NULL");
     if (count == 0 || count > TNI_VISIBLE_MAX)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, here, "it needs 1 to %d numbers, found %zu",
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, here, "expected 1 to %d numbers, got %zu",
                        TNI_VISIBLE_MAX, count);
     if (!platform || !platform->set)
         return tni_platform_unready(tn_platform_unspecified(), here, err);
@@ -220,7 +221,7 @@ tn_status tn_platform_ids_assign(const tn_platform *platform, const int32_t *phy
     } else if (target->assigned_count != count ||
                memcmp(target->assigned, physical, count * sizeof *physical) != 0) {
         status = tn_fail(err, TN_ALREADY_EXISTS, 0, here,
-                         "the devices of %s were assigned before, and otherwise", target->name);
+                         "the devices of %s were already assigned differently", target->name);
     }
     tni_mutex_unlock(&target->set->lock);
     tni_release(copy);

@@ -80,8 +80,8 @@ static void fill(tn_platform_list *list, size_t index, const tn_platform *platfo
     };
 }
 
-/* "cpu: the first that is ready; also ready: acme; not chosen as best: toy: it has no kernel for
- * softmax". */
+/* "cpu: the first platform that is ready; also ready: acme; not chosen as best: toy: it has no
+ * kernel for softmax". */
 static void say_choice(tn_platform_list *list, tni_platforms *set, const tn_platform *current)
 {
     tni_mutex_lock(&set->lock);

@@ -217,8 +217,8 @@ tn_status tn_platform_is_async_output_supported(const tn_platform *platform, int
         return tni_platform_unready(p, where, err);
     *out = (row->flags & needed) == needed;
     if (out_reason)
-        *out_reason = row->async_output_reason ? row->async_output_reason
-                                               : "the platform's row gives no reason";
+        *out_reason =
+            row->async_output_reason ? row->async_output_reason : "the platform gives no reason";
     return TN_OK;
 }
 

@@ -174,7 +174,7 @@ static tn_status arrival_prepare(tni_platforms *set, const tni_record *record, i
     tni_mutex_unlock(&set->lock);
     a->is_new = !a->platform;
     if (a->platform && a->platform->known->kind != offered->row->kind) {
-        tni_log(TN_LOG_ERROR, "module %s offers platform %s as %s, but it is %s; not taken in",
+        tni_log(TN_LOG_ERROR, "module %s offers platform %s as %s, but it is %s; it is ignored",
                 record->name, offered->row->name, tn_platform_kind_name(offered->row->kind),
                 tn_platform_kind_name(a->platform->known->kind));
         a->platform = NULL;

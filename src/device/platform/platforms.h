@@ -37,7 +37,8 @@ struct tni_platforms {
     tni_pointers ever;          /* every device ever added, by ordinal; owned: handles stay valid */
     size_t records_seen;        /* used by the loading thread only */
     const tn_platform *current; /* NULL until it is resolved */
-    const char *chosen_by;      /* "the first that is ready", "TENON_PLATFORM asks for it", ... */
+    const char
+        *chosen_by; /* "the first platform that is ready", "selected by TENON_PLATFORM", ... */
 };
 
 /* `registry` and `root` are borrowed and must outlive the set. */

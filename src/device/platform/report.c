@@ -90,15 +90,15 @@ static void explain_absence(const char *traces, const char *remedy, tni_platform
         unlooked += to->evidence[i].is_trace && to->evidence[i].holds < 0;
     }
     if (unlooked)
-        snprintf(unseen, sizeof unseen, ", %zu of which could not be looked for", unlooked);
+        snprintf(unseen, sizeof unseen, ", %zu of which could not be checked", unlooked);
     if (looked == 0) {
-        REASON("%s", to->module[0] ? module : "nothing speaks for it");
+        REASON("%s", to->module[0] ? module : "no evidence for it");
         REMEDY("%s", remedy);
     } else if (traces[0])
-        REASON("%s%sno trace of its %s; there is %s", module, between,
+        REASON("%s%sno %s found, only %s", module, between,
                to->traces.hardware == TNI_SEEN_NOTHING_ASKED ? "driver" : "hardware", traces);
     else
-        REASON("%s%snone of %zu traces of it is here%s", module, between, looked, unseen);
+        REASON("%s%snot found (%zu places checked%s)", module, between, looked, unseen);
 }
 
 static void explain_broken(const char *traces, const char *remedy, tni_platform_report *to)
@@ -106,12 +106,11 @@ static void explain_broken(const char *traces, const char *remedy, tni_platform_
     if (to->traces.denied) {
         REASON("this user may not open %s%s%s", to->denied, to->module[0] ? "; " : "",
                to->module[0] ? to->of_module : "");
-        REMEDY("let the user in: ls -l %s shows the group that may", to->denied);
+        REMEDY("give this user access: ls -l %s shows the group that has it", to->denied);
         return;
     }
-    REASON("module %s: %s%s%s", to->module, to->of_module, traces[0] ? "; yet there is " : "",
-           traces);
-    REMEDY("%s", remedy[0] ? remedy : "tell the module's author");
+    REASON("module %s: %s%s%s", to->module, to->of_module, traces[0] ? "; but found " : "", traces);
+    REMEDY("%s", remedy[0] ? remedy : "report this to the module's author");
 }
 
 static void explain(const tn_platform *platform, tni_platform_report *to)
@@ -131,13 +130,14 @@ static void explain(const tn_platform *platform, tni_platform_report *to)
         break;
     case TN_PLATFORM_BROKEN: explain_broken(traces, remedy, to); break;
     case TN_PLATFORM_NO_MODULE:
-        REASON("%s and driver are here (%s), but no module serves %s", thing, traces,
+        REASON("%s and driver are present (%s), but no module supports %s", thing, traces,
                platform->name);
-        REMEDY("this Tenon ships no module for it; put a tenon-%s into a folder of `tenon modules`",
+        REMEDY("Tenon has no module for it; install a tenon-%s into a module folder (`tenon "
+               "modules` lists them)",
                platform->name);
         break;
     case TN_PLATFORM_NO_DRIVER:
-        REASON("%s without a driver that works: there is %s", thing, traces);
+        REASON("%s without a working driver: found %s", thing, traces);
         REMEDY("%s", remedy);
         break;
     default: explain_absence(traces, of_module, to); break;
@@ -155,7 +155,7 @@ tn_status tni_platform_unready(const tn_platform *platform, const char *where, t
 {
     if (!platform->set)
         return tn_fail(err, TN_UNAVAILABLE, 0, where,
-                       "no platform is chosen: call tn_platform_current or tn_platform_get");
+                       "no platform is selected: call tn_platform_current or tn_platform_get");
     tni_platform_report *report = tni_alloc(sizeof *report);
     if (!report)
         return tni_no_memory(err, where, "a report of the platform");
@@ -183,6 +183,6 @@ tn_status tni_platform_no_device(const tn_platform *platform, int32_t index, con
     int32_t count = tn_platform_device_count(platform);
     if (count == 0)
         return tni_platform_empty(platform, where, err);
-    return tn_fail(err, TN_NOT_FOUND, 0, where, "no device \"%s:%d\"; %s has %d", platform->name,
+    return tn_fail(err, TN_NOT_FOUND, 0, where, "no device \"%s:%d\": %s has %d", platform->name,
                    (int)index, platform->name, (int)count);
 }

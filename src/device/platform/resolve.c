@@ -27,8 +27,9 @@ static tn_status no_such(tni_platforms *set, const char *name, tn_error *err)
     size_t count = names_of(set, names);
     tni_words_join(names, count, there, sizeof there);
     const char *nearest = tni_words_nearest(name, names, count);
-    return tn_fail(err, TN_NOT_FOUND, 0, "tn_platform_get", "no platform \"%.60s\"; there are %s%s",
-                   name, there, tni_words_hint(nearest, hint));
+    return tn_fail(err, TN_NOT_FOUND, 0, "tn_platform_get",
+                   "unknown platform \"%.60s\"; platforms: %s%s", name, there,
+                   tni_words_hint(nearest, hint));
 }
 
 tn_status tni_platforms_find(tni_platforms *set, const char *name, tn_platform **out, tn_error *err)
@@ -79,16 +80,16 @@ static tn_status resolve(tni_platforms *set, const tn_platform **out, const char
 {
     const char *wish = tni_env_get(variable);
     if (wish && wish[0]) {
-        *out_by = "TENON_PLATFORM asks for it";
+        *out_by = "selected by TENON_PLATFORM";
         return wanted(set, wish, variable, out, err);
     }
     tni_platforms_weigh(set);
     const tn_platform *platform = first_ready(set);
     if (!platform)
         return tn_fail(err, TN_UNAVAILABLE, 0, "tn_platform_current",
-                       "no platform is ready; `tenon devices --explain` has the reasons");
+                       "no platform is ready; `tenon devices --explain` shows the reasons");
     *out = platform;
-    *out_by = "the first that is ready";
+    *out_by = "the first platform that is ready";
     return TN_OK;
 }
 
@@ -135,7 +136,7 @@ tn_status tni_platforms_select(tni_platforms *set, const char *name, tn_error *e
     if (!status && name)
         status = wanted(set, name, "tn_platform_select", &platform, err);
     if (!status)
-        keep(set, platform, platform ? "the program selected it" : "", true);
+        keep(set, platform, platform ? "selected by the program" : "", true);
     return status;
 }
 
@@ -177,8 +178,8 @@ const tn_platform *tn_platform_unspecified(void)
     static const tn_platform unspecified = {
         .name = "unspecified",
         .known = &tni_known_unspecified,
-        .no_language = "no platform is chosen: call tn_platform_current or tn_platform_get",
-        .no_communicator = "no platform is chosen: call tn_platform_current or tn_platform_get",
+        .no_language = "no platform is selected: call tn_platform_current or tn_platform_get",
+        .no_communicator = "no platform is selected: call tn_platform_current or tn_platform_get",
     };
     return &unspecified;
 }

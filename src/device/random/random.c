@@ -134,10 +134,10 @@ static tn_status refuse_dtype(const struct offer *offer, tn_dtype dtype, tn_erro
     const char *name = tn_dtype_name(dtype);
     if (!name)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, offer->where,
-                       "no dtype is %#x; %s numbers come as %s", (unsigned)dtype, offer->numbers,
+                       "%#x is not a dtype: %s numbers support %s", (unsigned)dtype, offer->numbers,
                        offer->dtypes);
     return tn_fail(err, TN_UNSUPPORTED, 0, offer->where,
-                   "no %s numbers of dtype %s; they come as %s", offer->numbers, name,
+                   "%s numbers do not support dtype %s; they support %s", offer->numbers, name,
                    offer->dtypes);
 }
 
@@ -154,7 +154,7 @@ static tn_status check_and_fill(const struct offer *offer, tn_generator *generat
     if ((uint64_t)count > SIZE_MAX || !tni_mul_size((size_t)count, tni_fill_bytes[kind], &bytes) ||
         bytes > PTRDIFF_MAX)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, offer->where,
-                       "%lld elements of %s are more bytes than memory can have", (long long)count,
+                       "%lld elements of %s exceed the address space", (long long)count,
                        tn_dtype_name(dtype));
     if (count > 0 && !out)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, offer->where, "out is NULL, and count is %lld",

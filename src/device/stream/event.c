@@ -29,7 +29,7 @@ static tn_status take_native(const tn_event *event, const tni_call *call, const 
 {
     status = tni_device_settle(call, where, status, said, err);
     if (!status && !event->native)
-        status = tn_fail(err, TN_INTERNAL, 0, where, "%s made an event and gave none",
+        status = tn_fail(err, TN_INTERNAL, 0, where, "%s created an event but returned none",
                          event->device->id);
     return status;
 }
@@ -41,7 +41,7 @@ static tn_status create_native(tn_event *event, const tni_call *call, const char
     tn_error said = {0};
     if ((event->flags & TN_EVENT_INTERPROCESS) && !call->row->event_export)
         return tn_fail(err, TN_UNSUPPORTED, 0, where,
-                       "platform %s cannot show its events to other processes",
+                       "platform %s cannot share events with other processes",
                        event->device->platform->name);
     return take_native(
         event, call, where,
@@ -173,11 +173,10 @@ static tn_status refuse_captured(const tn_event *event, const char *where, tn_er
 {
     if (!is_captured(event))
         return TN_OK;
-    return tn_fail(
-        err, TN_UNSUPPORTED, 0, where,
-        "this event of %s was last recorded on a stream that the program captures: it is "
-        "a point of that graph, and of no work yet; record it again outside",
-        event->device->id);
+    return tn_fail(err, TN_UNSUPPORTED, 0, where,
+                   "this event of %s was last recorded on a stream that the program captures, "
+                   "so it belongs to that graph; record it again outside the capture",
+                   event->device->id);
 }
 
 /* A stream that waits for an event of a capture becomes part of that capture. A captured stream may
@@ -185,8 +184,7 @@ static tn_status refuse_captured(const tn_event *event, const char *where, tn_er
 static tn_status join(const tn_event *event, tn_stream *stream, const char *where, tn_error *err)
 {
     if (!is_captured(event))
-        return tni_capture_refuse(stream, where, "the event was recorded outside of that capture",
-                                  err);
+        return tni_capture_refuse(stream, where, "the event was recorded outside the capture", err);
     tni_capture_show(stream);
     return TN_OK;
 }
@@ -277,14 +275,12 @@ static tn_status check_pair(const tn_event *start, const tn_event *stop, const c
     if (!start || !stop)
         return null(start ? "stop" : "start", where, err);
     if (start->device != stop->device)
-        return tn_fail(
-            err, TN_INCOMPATIBLE, 0, where,
-            "the events are of %s and of %s; only those of one device have a time between "
-            "them",
-            start->device->id, stop->device->id);
+        return tn_fail(err, TN_INCOMPATIBLE, 0, where,
+                       "the events belong to %s and %s; elapsed time needs two events of one "
+                       "device",
+                       start->device->id, stop->device->id);
     if (!(start->flags & stop->flags & TN_EVENT_TIMING))
-        return tn_fail(err, TN_UNSUPPORTED, 0, where,
-                       "%s was created without enable_timing, and is no point in time",
+        return tn_fail(err, TN_UNSUPPORTED, 0, where, "%s was created without enable_timing",
                        start->flags & TN_EVENT_TIMING ? "stop" : "start");
     if (!is_recorded(start) || !is_recorded(stop))
         return tn_fail(err, TN_NOT_FOUND, 0, where, "%s was never recorded",
@@ -299,8 +295,8 @@ static tn_status check_done(const tn_event *event, const char *name, const tni_c
     tn_status status = query(event, call, where, &done, err);
     if (!status && !done)
         status = tn_fail(err, TN_NOT_READY, 0, where,
-                         "%s is recorded on %s, but its stream has not come so far; "
-                         "tn_event_synchronize waits for that",
+                         "%s is recorded on %s, but its stream has not reached it; "
+                         "tn_event_synchronize waits for it",
                          name, event->device->id);
     return status;
 }
@@ -336,8 +332,8 @@ tn_status tn_event_elapsed_time(tn_event *start, tn_event *stop, double *out_ms,
                                                            stop->native, &ms, &said),
                                    &said, err);
     if (!status && !is_number(ms))
-        status = tn_fail(err, TN_INTERNAL, 0, where, "%s gave a time that is no number",
-                         start->device->id);
+        status = tn_fail(err, TN_INTERNAL, 0, where,
+                         "%s returned an elapsed time that is not a number", start->device->id);
     if (!status)
         *out_ms = ms;
     return status;

@@ -86,11 +86,12 @@ static tn_status check(const tn_event *event, const layout *given, tn_error *err
     if (memcmp(given->kind, handle_kind, sizeof given->kind) != 0 ||
         memcmp(given->check, digest, sizeof given->check) != 0)
         return tn_fail(err, TN_CORRUPT, 0, where,
-                       "these bytes are no handle that tn_event_export gave for a device like %s",
+                       "expected a handle from tn_event_export for a device like %s",
                        event->device->id);
     if (memcmp(given->device, expected.device, sizeof given->device) != 0)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "the handle is of an event of another device than %s", event->device->id);
+                       "the handle belongs to an event of another device than %s",
+                       event->device->id);
     return TN_OK;
 }
 
@@ -109,7 +110,7 @@ tn_status tni_event_host_import(tn_event *event, const tn_event_handle *handle, 
     if (memcmp(there->kind, kind, sizeof kind) != 0 || (flags & ~TN_EVENT_FLAGS)) {
         tni_shared_release(shared);
         return tn_fail(err, TN_CORRUPT, 0, "tn_event_import",
-                       "the shared memory of that name holds no event");
+                       "the shared memory of that name does not contain an event");
     }
     event->flags = flags;
     event->shared = shared;

@@ -28,8 +28,8 @@ tn_status tni_life_check(const tn_device *device, int32_t life, const char *what
     if (life == tni_life_of(device))
         return TN_OK;
     return tn_fail(err, TN_DEVICE_LOST, 0, where,
-                   "this %s was made before %s was reset, and is gone; create another", what,
-                   device->id);
+                   "this %s was created before %s was reset and is no longer valid; create another",
+                   what, device->id);
 }
 
 static tn_status null(const char *what, const char *where, tn_error *err)
@@ -47,7 +47,8 @@ static tn_status open_to_ask(tn_stream *stream, const char *where, tni_call *out
 {
     tn_status status = tni_stream_open(stream, where, out, err);
     return status ? status
-                  : tni_capture_refuse(stream, where, "nothing that is captured runs yet", err);
+                  : tni_capture_refuse(stream, where,
+                                       "captured work does not run before the capture ends", err);
 }
 
 tn_status tni_stream_open(const tn_stream *stream, const char *where, tni_call *out, tn_error *err)
@@ -70,7 +71,7 @@ tn_status tni_stream_for_step(tn_stream *stream, tn_device *device, const char *
     if (!stream)
         stream = tn_stream_current(device);
     if (stream->device != device)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "the stream is of %s, not of %s",
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "the stream belongs to %s, not to %s",
                        stream->device->id, device->id);
     tn_status status = tni_life_check(device, tni_life_of_stream(stream), "stream", where, err);
     if (!status && tni_graph_of(stream))
@@ -135,7 +136,8 @@ static tn_status create_native(const tn_device *device, const tni_call *call, in
         call, where, call->row->stream_create(call->self, call->device, &spec, &native, &said),
         &said, err);
     if (!status && !native)
-        status = tn_fail(err, TN_INTERNAL, 0, where, "%s made a stream and gave none", device->id);
+        status = tn_fail(err, TN_INTERNAL, 0, where, "%s created a stream but returned none",
+                         device->id);
     if (!status)
         *out = native;
     return status;

@@ -121,8 +121,9 @@ static bool make_current(tn_stream *stream)
 static tn_status set(tn_stream *stream, const char *where, tn_error *err)
 {
     if (!stream)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "the stream is NULL; tn_stream_default gives the device's own");
+        return tn_fail(
+            err, TN_INVALID_ARGUMENT, 0, where,
+            "the stream is NULL; tn_stream_default returns the default stream of a device");
     tn_status status =
         tni_life_check(stream->device, tni_life_of_stream(stream), "stream", where, err);
     if (!status && !make_current(stream))

@@ -101,7 +101,7 @@ static tn_status not_here(tni_platforms *set, int32_t type, int32_t id, const ch
     }
     tni_mutex_unlock(&set->lock);
     return tn_fail(err, TN_UNAVAILABLE, 0, where,
-                   "no device here is DLPack's %s (device type %d), id %d; present: %s",
+                   "no device matches DLPack's %s (device type %d), id %d; present: %s",
                    word ? word : "unknown kind", (int)type, (int)id, used ? there : "none");
 }
 

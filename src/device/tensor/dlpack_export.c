@@ -151,8 +151,8 @@ tn_status tn_dlpack_export_legacy(const tn_tensor *tensor, int64_t consumer,
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s is NULL", out ? "tensor" : "out");
     if (tensor->flags & TN_TENSOR_READ_ONLY)
         return tn_fail(err, TN_REFUSED, 0, where,
-                       "the tensor is read-only, which this form cannot say; use "
-                       "tn_dlpack_export, or give a copy away");
+                       "the tensor is read-only, which the unversioned form cannot express; "
+                       "use tn_dlpack_export, or export a copy");
     given *g = give(tensor, consumer, where, &status, err);
     if (!g)
         return status;

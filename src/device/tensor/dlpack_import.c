@@ -67,12 +67,13 @@ static tn_status check_place(const tn_tensor *made, const tni_layout *layout, co
                  above > TNI_ADDRESS_MOST - first || first < below + ADDRESS_LEAST))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
                        "managed: expected memory of this process, got %" PRIu64
-                       " bytes below and %" PRIu64 " behind an address that has no room for them",
+                       " bytes before and %" PRIu64 " after an address that has no room for them",
                        below, above);
     if (address && first % unit != 0)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
                        "managed: expected %s at a multiple of %" PRIu64
-                       " bytes, got an address with a remainder of %" PRIu64 "; give a copy",
+                       " bytes, got an address with a remainder of %" PRIu64
+                       "; pass an aligned copy",
                        tn_dtype_name(made->dtype), unit, first % unit);
     return TN_OK;
 }
@@ -113,8 +114,8 @@ tn_status tn_dlpack_import(tn_dlpack_versioned *managed, tn_tensor *out, tn_erro
     if (managed->major != TN_DLPACK_VERSION_MAJOR)
         status =
             tn_fail(err, TN_INCOMPATIBLE, 0, where,
-                    "managed: DLPack %u.%u; what is read here is %d.x, and the form without a "
-                    "version by tn_dlpack_import_legacy",
+                    "managed: got DLPack %u.%u, expected %d.x; use tn_dlpack_import_legacy "
+                    "for the unversioned form",
                     (unsigned)managed->major, (unsigned)managed->minor, TN_DLPACK_VERSION_MAJOR);
     else
         status = take(&managed->tensor, managed->flags, end_versioned, managed, where, out, err);

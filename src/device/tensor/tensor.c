@@ -126,7 +126,7 @@ tn_status tn_tensor_view(const tn_tensor *tensor, tn_tensor *out, tn_error *err)
         return no_out(where, err);
     if (out == tensor)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "out is the tensor itself; a view is another one");
+                       "out is the tensor itself; a view needs another tensor");
     tn_status status = tni_tensor_measure(tensor, where, "tensor", &layout, err);
     if (status)
         return status;
@@ -175,5 +175,5 @@ tn_status tni_tensor_writable(const tn_tensor *tensor, const char *where, const 
     if (!(tensor->flags & TN_TENSOR_READ_ONLY))
         return TN_OK;
     return tn_fail(err, TN_REFUSED, 0, where,
-                   "%s: the tensor is read-only; write to a tensor of your own", name);
+                   "%s: the tensor is read-only; write to another tensor", name);
 }

@@ -33,13 +33,15 @@ static tn_status check_apart(const tn_tensor *to, tn_error *err)
     for (int32_t i = 0; to->strides && i < to->ndim; i++) {
         if (to->strides[i] == 0 && to->shape[i] > 1)
             return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                           "to: dimension %d has the stride 0, so that its %" PRId64
-                           " elements are one place; that can only be read",
+                           "to: dimension %d has the stride 0, so its %" PRId64
+                           " elements share one address; such a tensor can only be read",
                            (int)i, to->shape[i]);
     }
     if (to->strides && tni_strides_overlap(to->shape, to->strides, to->ndim))
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "to: its strides lead several elements to one place; that can only be read");
+        return tn_fail(
+            err, TN_INVALID_ARGUMENT, 0, where,
+            "to: several elements have the same address because of its strides; such a tensor "
+            "can only be read");
     return TN_OK;
 }
 
@@ -131,8 +133,9 @@ tn_status tn_copy(tn_stream *stream, const tn_tensor *from, const tn_tensor *to,
         return copy_in_host(stream, &s, &walk, err);
     if (is_rows(&walk))
         return copy_rows(stream, &s, &walk, err);
-    return tn_fail(err, TN_UNSUPPORTED, 0, where,
-                   "from %s to %s, these strides are no copy of rows: copy through a dense tensor "
-                   "in host memory, or give both the same order of dimensions",
-                   s.from_device->id, s.to_device->id);
+    return tn_fail(
+        err, TN_UNSUPPORTED, 0, where,
+        "from %s to %s, these strides cannot be copied by rows: copy through a dense tensor "
+        "in host memory, or use the same order of dimensions for both",
+        s.from_device->id, s.to_device->id);
 }

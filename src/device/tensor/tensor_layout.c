@@ -58,8 +58,7 @@ static tn_status count_elements(const subject *s, tn_dtype dtype, const int64_t 
     }
     out->elements = empty ? 0 : all;
     if (!fits || !tni_mul_i64(all, out->size, &all))
-        return refuse(s, "its dimensions make more bytes of %s than 63 bits count",
-                      tn_dtype_name(dtype));
+        return refuse(s, "its size in bytes of %s exceeds 63 bits", tn_dtype_name(dtype));
     out->bytes = empty ? 0 : all;
     return TN_OK;
 }
@@ -117,7 +116,7 @@ tn_status tni_layout_of(tn_dtype dtype, const int64_t *shape, const int64_t *str
     if (strides && layout.elements > 0) {
         layout.dense = is_dense(shape, strides, ndim);
         if (!span(shape, strides, ndim, &layout))
-            return refuse(&s, "its strides reach over more bytes than 63 bits count");
+            return refuse(&s, "its strides span more than 63 bits of bytes");
     }
     *out = layout;
     return TN_OK;
@@ -167,7 +166,7 @@ tn_status tni_tensor_measure(const tn_tensor *tensor, const char *where, const c
     if (!tensor)
         return refuse(&s, "the tensor is NULL");
     if (!tensor->dtype && !tensor->data && !tensor->owner)
-        return refuse(&s, "the tensor is empty: it was never made, or was released");
+        return refuse(&s, "the tensor is not initialized: it was never created, or was released");
     tn_status status = tni_layout_of(tensor->dtype, tensor->shape, tensor->strides, tensor->ndim,
                                      where, name, &layout, err);
     if (status)

@@ -121,7 +121,7 @@ static tn_status make_there(const draw *d, tn_generator *generator, tn_device *d
 
 static tn_status refuse_recorded(tn_stream *stream, const char *where, tn_error *err)
 {
-    static const char why[] = "each run of it would have the same random numbers";
+    static const char why[] = "each run of the graph would repeat the same random numbers";
     return tni_graph_any() && tn_graph_is_recording(stream)
                ? tni_graph_refuse(stream, where, why, err)
                : tni_capture_refuse(stream, where, why, err);

@@ -103,12 +103,12 @@ static tn_status check_keys(const tni_form_section *in, const char *const *words
         if (known == count) {
             char hint[TNI_HINT];
             const char *nearest = tni_words_nearest(entry->key, words, count);
-            return refuse(err, entry->line, "no key \"%.60s\" in [%.80s]%s", entry->key, in->name,
-                          tni_words_hint(nearest, hint));
+            return refuse(err, entry->line, "unknown key \"%.60s\" in [%.80s]%s", entry->key,
+                          in->name, tni_words_hint(nearest, hint));
         }
         for (size_t j = 0; j < i; j++) {
             if (strcmp(in->entries[j].key, entry->key) == 0)
-                return refuse(err, entry->line, "%s stands in line %u already", entry->key,
+                return refuse(err, entry->line, "duplicate %s, first set in line %u", entry->key,
                               (unsigned)in->entries[j].line);
         }
     }
@@ -145,9 +145,9 @@ static tn_status read_platform(const tni_form_section *in, const char *name, tni
     tni_seen_platform *out = &into->platforms[into->platform_count];
     const tni_form_entry *reason = find_entry(in, "reason");
     if (!tni_name_is_legal(name, "", sizeof out->name - 1))
-        return refuse(err, in->line, "[%.80s]: no platform has such a name", in->name);
+        return refuse(err, in->line, "[%.80s]: not a valid platform name", in->name);
     if (tni_snapshot_platform(into, name))
-        return refuse(err, in->line, "[%.80s] stands there twice", in->name);
+        return refuse(err, in->line, "duplicate [%.80s]", in->name);
     tn_status status = check_keys(in, words, sizeof words / sizeof words[0], err);
     if (!status)
         status = read_kind(in, out, err);
@@ -172,7 +172,7 @@ static tn_status read_current(const tni_form_section *in, tni_snapshot *into,
     if (out->devices == 0 && !entry)
         return TN_OK;
     if (!entry)
-        return refuse(err, in->line, "[%.80s] does not say which device is current", in->name);
+        return refuse(err, in->line, "[%.80s] does not state the current device", in->name);
     if (!read_number(entry->value, 0, INT32_MAX, &index) ||
         !tni_snapshot_device(into, out, (int32_t)index))
         return refuse_value(err, entry, "the number of a device of the platform");
@@ -187,8 +187,7 @@ static const char *read_property(const tni_property *property, const char *text,
     void *at = (char *)out + property->offset;
     out->known |= property->known;
     switch (property->is) {
-    case TNI_PROPERTY_TEXT:
-        return read_text(text, at, property->size) ? NULL : "one line, and shorter than this one";
+    case TNI_PROPERTY_TEXT: return read_text(text, at, property->size) ? NULL : "a shorter line";
     case TNI_PROPERTY_CAPABILITY: return read_capability(text, at) ? NULL : "the form 9.0";
     case TNI_PROPERTY_DTYPES: return read_dtypes(text, at) ? NULL : "dtypes, as in bf16, f32";
     default: return read_number(text, 0, INT64_MAX, at) ? NULL : "a whole number of 63 bits";
@@ -226,7 +225,7 @@ static tn_status read_id(const tni_form_section *in, const char *id, tni_snapsho
         if (!read_number(colon + 1, 0, INT32_MAX, &index))
             break;
         if (tni_snapshot_device(into, &into->platforms[i], (int32_t)index))
-            return refuse(err, in->line, "[%.80s] stands there twice", in->name);
+            return refuse(err, in->line, "duplicate [%.80s]", in->name);
         out->platform = (int32_t)i;
         out->index = (int32_t)index;
         return TN_OK;
@@ -246,7 +245,7 @@ static tn_status read_device(const tni_form_section *in, const char *id, tni_sna
         status = read_properties(in, &out->properties, err);
     const tni_form_entry *plans = find_entry(in, TNI_SNAPSHOT_PLANS);
     if (!status && plans && strcmp(plans->value, "1") != 0)
-        status = refuse_value(err, plans, "1, or is left out");
+        status = refuse_value(err, plans, "1, or no value");
     if (status)
         return status;
     out->plans_only = plans != NULL;

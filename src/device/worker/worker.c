@@ -62,9 +62,10 @@ tn_status tni_worker_take(tni_platforms *set, tn_error *err)
     tni_snapshot *snapshot;
     unsigned by = tni_fork_generation() + 1, last = atomic_load(&taken_by);
     if (last != 0 && last != by)
-        return tn_fail(err, TN_REFUSED, 0, "tn_worker_snapshot_take",
-                       "this process was forked from one that took a snapshot, and may not touch a "
-                       "driver; take it before fork(), or start a process anew");
+        return tn_fail(
+            err, TN_REFUSED, 0, "tn_worker_snapshot_take",
+            "this process was forked from one that took a snapshot and cannot use a driver; "
+            "take the snapshot before fork(), or start a new process");
     tn_status status = set ? TN_OK : tni_platforms_process(&set, err);
     if (!status)
         status = tni_snapshot_take(set, &snapshot, err);
@@ -83,8 +84,8 @@ tn_status tn_worker_snapshot_take(tn_error *err)
 static tn_status no_snapshot(const char *where, tn_error *err)
 {
     return tn_fail(err, TN_UNAVAILABLE, 0, where,
-                   "there is no snapshot; take one before fork(), or load what "
-                   "tn_worker_snapshot_save gave");
+                   "there is no snapshot; take one before fork(), or load the text "
+                   "from tn_worker_snapshot_save");
 }
 
 tn_status tn_worker_snapshot_save(char **out_text, tn_error *err)
@@ -128,7 +129,7 @@ static tn_status no_such(const tni_snapshot *snapshot, const char *name, const c
     tni_words_join(names, count, there, sizeof there);
     const char *nearest = tni_words_nearest(name, names, count);
     return tn_fail(err, TN_NOT_FOUND, 0, where,
-                   "no platform \"%.60s\" in the snapshot; there are %s%s", name, there,
+                   "unknown platform \"%.60s\" in the snapshot; platforms: %s%s", name, there,
                    tni_words_hint(nearest, hint));
 }
 
@@ -155,7 +156,7 @@ static tn_status find(const tni_snapshot *snapshot, const tni_seen_platform *pla
         return tn_fail(err, TN_UNAVAILABLE, 0, where, "%s", platform->reason);
     if (!device)
         return tn_fail(err, TN_NOT_FOUND, 0, where,
-                       "no device \"%s:%d\" in the snapshot; %s has %d", platform->name, (int)index,
+                       "no device \"%s:%d\" in the snapshot: %s has %d", platform->name, (int)index,
                        platform->name, (int)platform->devices);
     *out = device;
     return TN_OK;

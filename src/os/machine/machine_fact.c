@@ -70,7 +70,7 @@ tn_status tni_reading_end(tni_reading *reading, tni_machine *machine, tni_machin
     const char **notes = tni_reading_keep(reading, reading->note_count, sizeof *notes);
     if (reading->failed) {
         tni_reading_discard(reading);
-        return tni_no_memory(err, "tni_machine_read", "what is known of the machine");
+        return tni_no_memory(err, "tni_machine_read", "the facts of the machine");
     }
     memcpy((void *)notes, (const void *)reading->notes, reading->note_count * sizeof *notes);
     machine->notes = notes;
