@@ -97,7 +97,9 @@ void print_libraries(const findings *found)
         if (!library_is_used(&found->libraries[i]))
             print_library(&found->libraries[i]);
     }
-    text_wrapped(2, "remedy: ", 8, "put a module that offers it into a folder of `tenon modules`");
+    text_wrapped(
+        2, "remedy: ", 8,
+        "install a module that offers it into a module folder (`tenon modules` lists them)");
 }
 
 void print_libraries_here(const findings *found)

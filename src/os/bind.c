@@ -33,8 +33,8 @@ static tn_status resolve(void *handle, const char *file, const tn_symbol *symbol
         bool optional;
         if (!symbols[i].name || !split_symbol(symbols[i].name, name, &version, &optional))
             return tn_fail(err, TN_INVALID_ARGUMENT, 0, "library_bind",
-                           "symbol %zu of %zu for %s has no name, or one too long", i + 1, count,
-                           file);
+                           "symbol %zu of %zu for %s: the name is missing or too long", i + 1,
+                           count, file);
         found[i] = tni_dl_symbol(handle, name, version);
         if (!found[i] && !optional)
             return tn_fail(err, TN_INCOMPATIBLE, 0, "library_bind",
@@ -129,18 +129,20 @@ static tn_status nowhere(const char *files, const answers *said, const char *rem
     if (said->text.failed)
         return tni_no_memory(err, "library_bind", files);
     if (said->lame[0])
-        return tn_fail(err, TN_UNAVAILABLE, 0, "library_bind",
-                       "%s is there, but needs %.80s, which is not: install the package that has "
-                       "it, or add its folder to LD_LIBRARY_PATH; sought in %s",
-                       said->lame, said->lacking, places);
-    return tn_fail(err, TN_UNAVAILABLE, 0, "library_bind", "%.100s: %.100s; sought in %s%s%s",
+        return tn_fail(
+            err, TN_UNAVAILABLE, 0, "library_bind",
+            "%s exists, but needs %.80s, which was not found: install the package that provides "
+            "it, or add its folder to LD_LIBRARY_PATH; searched in %s",
+            said->lame, said->lacking, places);
+    return tn_fail(err, TN_UNAVAILABLE, 0, "library_bind", "%.100s: %.100s; searched in %s%s%s",
                    tni_buffer_text(&said->text), said->last, places, remedy ? "; " : "",
                    remedy ? remedy : "");
 }
 
 void tni_bind_remedy(const char *files, char *out, size_t size)
 {
-    snprintf(out, size, "install the package that has %.80s, or add its folder to LD_LIBRARY_PATH",
+    snprintf(out, size,
+             "install the package that provides %.80s, or add its folder to LD_LIBRARY_PATH",
              files);
 }
 

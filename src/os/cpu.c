@@ -22,7 +22,7 @@ static const char *const lacking[] = {TN_CPU_FEATURE_LIST(LACKING)};
 
 /* Bit of a stamp that no feature uses. */
 #define MASKED (UINT64_C(1) << 63)
-TN_STATIC_ASSERT(TN_CPU_FEATURE_COUNT <= 63, "features and one more are the bits of one word");
+TN_STATIC_ASSERT(TN_CPU_FEATURE_COUNT <= 63, "the features and one more bit must fit in one word");
 
 void tni_cpu_facts_note(tni_cpu_facts *facts, int feature, uint64_t needs, const char *obstacle)
 {
@@ -169,7 +169,7 @@ static tn_status unknown_word(const char *text, size_t length, tn_error *err)
     char hint[TNI_HINT];
     const char *near = tni_words_nearest(word, feature_words, TN_CPU_FEATURE_COUNT);
     return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tni_cpu_features_parse",
-                   "no processor feature \"%s\"; there are%s%s", word, all_features + 1,
+                   "unknown processor feature \"%s\"; features:%s%s", word, all_features + 1,
                    tni_words_hint(near, hint));
 }
 

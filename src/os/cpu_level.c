@@ -140,8 +140,8 @@ static tn_status unknown_word(const char *word, tn_error *err)
     char hint[TNI_HINT];
     const char *near = tni_words_nearest(word, words, WORD_COUNT);
     return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tn_cpu_limit",
-                   "no level \"%.48s\"; there are baseline, avx2, avx512, avx512-vnni, "
-                   "avx512-bf16, avx512-fp16, amx, neon, neon-dotprod, neon-bf16, sve, sve2, and "
+                   "unknown level \"%.48s\": expected baseline, avx2, avx512, avx512-vnni, "
+                   "avx512-bf16, avx512-fp16, amx, neon, neon-dotprod, neon-bf16, sve, sve2, or "
                    "DEFAULT, SVE128, SVE256%s",
                    word, tni_words_hint(near, hint));
 }
@@ -187,9 +187,10 @@ tn_status tni_cpu_limit_mask(const tni_cpu_asked *cpu, const char *level, uint64
     size_t steps = steps_of(ladder, word, cpu->sve_bits), most = reached(ladder, cpu->detected);
     if (steps == 0 || (steps > most && strcmp(word, "DEFAULT") != 0)) {
         const char *why = obstacle(cpu, ladder, steps);
-        return tn_fail(err, TN_UNSUPPORTED, 0, "tn_cpu_limit",
-                       "level \"%s\" is not usable on this processor, whose highest is \"%s\"%s%s",
-                       word, ladder.levels[most - 1].word, why ? ": " : "", why ? why : "");
+        return tn_fail(
+            err, TN_UNSUPPORTED, 0, "tn_cpu_limit",
+            "level \"%s\" is not usable on this processor, whose highest level is \"%s\"%s%s", word,
+            ladder.levels[most - 1].word, why ? ": " : "", why ? why : "");
     }
     uint64_t allow = 0;
     for (size_t i = 0; i < steps; i++)

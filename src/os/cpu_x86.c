@@ -87,7 +87,7 @@ static const char *not_permitted(uint32_t amx)
 {
     switch (amx) {
     case TNI_AMX_GIVEN: return NULL;
-    case TNI_AMX_UNASKED: return "the system has not been asked for the tile registers";
+    case TNI_AMX_UNASKED: return "the process has not requested the tile registers";
     case TNI_AMX_SMALL_STACK:
         return "a signal stack of this process is too small for the tile registers";
     default: return "the system does not permit the tile registers";

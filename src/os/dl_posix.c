@@ -96,7 +96,8 @@ tn_status tni_dl_own_folder(char **out, tn_error *err)
     Dl_info info;
     char *path = NULL;
     if (dladdr(&here, &info) == 0 || !info.dli_fname)
-        return tn_fail(err, TN_UNAVAILABLE, 0, "dladdr", "the loader does not name this file");
+        return tn_fail(err, TN_UNAVAILABLE, 0, "dladdr",
+                       "the loader does not report the path of this file");
     tn_status status = tni_path_real(info.dli_fname, &path, err);
     if (status)
         return status;

@@ -21,7 +21,7 @@ tn_status tni_dl_open(const char *path_or_name, void **out_handle, tn_error *err
                                                           : LOAD_LIBRARY_SEARCH_DEFAULT_DIRS);
     if (!handle)
         return tn_fail(err, TN_UNAVAILABLE, (int32_t)GetLastError(), "LoadLibrary",
-                       "%s: the system gave error %lu", path_or_name, GetLastError());
+                       "%s: system error %lu", path_or_name, GetLastError());
     *out_handle = handle;
     return TN_OK;
 }
@@ -56,7 +56,7 @@ tn_status tni_dl_own_folder(char **out, tn_error *err)
                                 GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT,
                             &here, &module))
         return tn_fail(err, TN_UNAVAILABLE, (int32_t)GetLastError(), "GetModuleHandleEx",
-                       "the loader does not name this file");
+                       "the loader does not report the path of this file");
     char *path = module_file(module);
     char *folder = path ? tni_path_folder(path) : NULL;
     tni_release(path);

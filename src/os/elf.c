@@ -71,10 +71,10 @@ static tn_status read_header(const tni_elf_source *source, elf_header *out, tn_e
     bool little = *(unsigned char *)&probe == 1;
     if (!read_at(source, 0, &header, sizeof header))
         return tn_fail(err, TN_CORRUPT, 0, "inspect",
-                       "not a shared library: %llu bytes are too few to be one",
+                       "not a shared library: %llu bytes are too few",
                        (unsigned long long)source->size);
     if (memcmp(header.ident, "\177ELF", 4) != 0)
-        return corrupt(err, "not a shared library: it does not begin as an ELF file does");
+        return corrupt(err, "not a shared library: it does not begin like an ELF file");
     if (header.ident[4] != 2 || header.ident[5] != (little ? 1 : 2))
         return tn_fail(err, TN_INCOMPATIBLE, 0, "inspect",
                        "built for a machine of another word size or byte order");
@@ -85,7 +85,7 @@ static tn_status read_header(const tni_elf_source *source, elf_header *out, tn_e
         return corrupt(err, "an ELF file, but not a shared library");
     if (header.phentsize != sizeof(elf_segment) || header.phnum == 0 ||
         header.phnum > MOST_SEGMENTS)
-        return corrupt(err, "its program headers make no sense");
+        return corrupt(err, "its program headers are invalid");
     *out = header;
     return TN_OK;
 }
@@ -103,7 +103,7 @@ static tn_status read_segments(const tni_elf_source *source, const elf_header *h
                                tn_error *err)
 {
     if (!read_at(source, header->phoff, to->segments, header->phnum * sizeof to->segments[0]))
-        return corrupt(err, "cut short: its program headers lie beyond its end");
+        return corrupt(err, "truncated: its program headers are beyond its end");
     to->segment_count = header->phnum;
     for (size_t i = 0; i < to->segment_count; i++) {
         const elf_segment *s = &to->segments[i];
@@ -111,7 +111,7 @@ static tn_status read_segments(const tni_elf_source *source, const elf_header *h
             continue;
         if (s->offset > source->size || s->filesz > source->size - s->offset)
             return tn_fail(err, TN_CORRUPT, 0, "inspect",
-                           "cut short: %llu bytes are promised from %llu on, the file has %llu",
+                           "truncated: expected %llu bytes from offset %llu, the file has %llu",
                            (unsigned long long)s->filesz, (unsigned long long)s->offset,
                            (unsigned long long)source->size);
     }
@@ -131,7 +131,7 @@ static tn_status read_dynamic(const tni_elf_source *source, layout *to, tn_error
     if (to->dynamic_count > MOST_DYNAMIC)
         to->dynamic_count = MOST_DYNAMIC;
     if (!read_at(source, found->offset, to->dynamic, to->dynamic_count * sizeof to->dynamic[0]))
-        return corrupt(err, "cut short: its dynamic section lies beyond its end");
+        return corrupt(err, "truncated: its dynamic section is beyond its end");
     return TN_OK;
 }
 
@@ -209,15 +209,15 @@ static tn_status inspect(const tni_elf_source *source, layout *in, tni_elf_facts
     uint64_t size = dynamic_value(in, TAG_STRSZ);
     uint64_t offset = offset_of(in, dynamic_value(in, TAG_STRTAB));
     if (size > MOST_STRINGS || offset == UINT64_MAX)
-        return corrupt(err, "its table of names makes no sense");
+        return corrupt(err, "its string table is invalid");
     char *strings = tni_alloc((size_t)size);
     if (!strings)
-        return tni_no_memory(err, "inspect", "its table of names");
+        return tni_no_memory(err, "inspect", "its string table");
     if (read_at(source, offset, strings, (size_t)size)) {
         read_names(strings, (size_t)size, out);
         read_needs(in, strings, (size_t)size, out);
     } else {
-        status = corrupt(err, "cut short: its table of names lies beyond its end");
+        status = corrupt(err, "truncated: its string table is beyond its end");
     }
     tni_release(strings);
     return status;

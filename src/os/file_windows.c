@@ -12,7 +12,7 @@ static tn_status failed(tn_error *err, const char *call, const char *path)
     tn_status status = code == ERROR_FILE_NOT_FOUND || code == ERROR_PATH_NOT_FOUND ? TN_NOT_FOUND
                        : code == ERROR_ACCESS_DENIED ? TN_NOT_PERMITTED
                                                      : TN_IO;
-    return tn_fail(err, status, (int32_t)code, call, "%s: the system gave error %lu", path, code);
+    return tn_fail(err, status, (int32_t)code, call, "%s: system error %lu", path, code);
 }
 
 static HANDLE open_file(const char *path)

@@ -55,10 +55,12 @@ static void tell_none(const char *path, const char *lacks)
         return;
     if (path[0])
         tni_log(TN_LOG_WARNING,
-                "cpu.pool=openmp: %s is not in %s: loops run on Tenon's own threads", lacks, path);
+                "cpu.pool=openmp: %s was not found in %s: loops run on Tenon's own threads", lacks,
+                path);
     else
-        tni_log(TN_LOG_WARNING, "cpu.pool=openmp: no OpenMP run-time is in this process: loops run "
-                                "on Tenon's own threads until one is");
+        tni_log(TN_LOG_WARNING,
+                "cpu.pool=openmp: no OpenMP runtime is loaded in this process: loops "
+                "run on Tenon's own threads until one is");
 }
 
 static void look(void)

@@ -218,7 +218,7 @@ tn_status tni_parallel_threads_set(int32_t threads, tni_pool **out_ended, tn_err
     const char *where = "tn_parallel_threads_set";
     if (threads < 0 || threads > TNI_POOL_THREADS_MAX)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "threads needs 0 (the processors there are) to %d, found %d",
+                       "threads needs 0 (all available processors) to %d, found %d",
                        (int)TNI_POOL_THREADS_MAX, (int)threads);
     lock();
     bool busy = process.running != 0 || tni_pool_inside();

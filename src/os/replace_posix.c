@@ -95,7 +95,7 @@ static tn_status resolve(const char *path, char **out, tn_error *err)
         return status;
     bool is_there = tni_sys_fstatat(AT_FDCWD, path, &facts, AT_SYMLINK_NOFOLLOW) == 0;
     if (is_there && S_ISLNK(facts.st_mode)) /* else it was created meanwhile */
-        return tn_fail(err, TN_NOT_FOUND, 0, "open", "%s: a link to what is not there", path);
+        return tn_fail(err, TN_NOT_FOUND, 0, "open", "%s: a dangling symbolic link", path);
     *out = tni_text_copy(path);
     return *out ? TN_OK : tni_no_memory(err, "open", path);
 }
@@ -215,7 +215,7 @@ static tn_status wait_for(tni_file_lock *lock, tn_error *err)
             return TN_OK;
         (void)tni_sys_poll(NULL, 0, LOCK_PAUSE_MS);
     }
-    return tn_fail(err, TN_BUSY, 0, "lock", "%s: another process has had it for %d seconds",
+    return tn_fail(err, TN_BUSY, 0, "lock", "%s: another process has held it for %d seconds",
                    lock->path, LOCK_TRIES * LOCK_PAUSE_MS / 1000);
 }
 

@@ -105,7 +105,7 @@ tn_status tni_file_lock_take(const char *path, tni_file_lock **out, tn_error *er
     if (lock->file == INVALID_HANDLE_VALUE) {
         status =
             GetLastError() == ERROR_SHARING_VIOLATION
-                ? tn_fail(err, TN_BUSY, 0, "lock", "%s: another process has had it for %d seconds",
+                ? tn_fail(err, TN_BUSY, 0, "lock", "%s: another process has held it for %d seconds",
                           beside, LOCK_TRIES * LOCK_PAUSE_MS / 1000)
                 : failed(err, "lock", beside);
         goto done;

@@ -105,16 +105,15 @@ static tn_status refuse(int code, const char *where, tn_error *err)
     case ENOSPC:
     case ENOMEM:
     case EFBIG:
-        return tn_fail(err, TN_OUT_OF_MEMORY, code, where,
-                       "there is no room for memory that processes share: %s", why);
+        return tn_fail(err, TN_OUT_OF_MEMORY, code, where, "not enough shared memory: %s", why);
     case EMFILE:
     case ENFILE:
-        return tn_fail(err, TN_BUSY, code, where, "no descriptor is left: %s; raise the limit",
+        return tn_fail(err, TN_BUSY, code, where, "no free file descriptor: %s; raise the limit",
                        why);
     default:
         return tn_fail(err, TN_UNSUPPORTED, code, where,
-                       "this system has no memory that processes share: %s; on Linux /dev/shm must "
-                       "be there and be writable",
+                       "shared memory is not available: %s; on Linux /dev/shm must "
+                       "exist and be writable",
                        why);
     }
 }
@@ -206,7 +205,7 @@ static tn_status check(int file, size_t size, tn_error *err)
                        (long long)facts.st_uid, (long long)geteuid());
     if (facts.st_mode & 077)
         return tn_fail(err, TN_NOT_PERMITTED, 0, where,
-                       "the shared memory is open to others (mode %04o)",
+                       "the shared memory is accessible to other users (mode %04o)",
                        (unsigned)facts.st_mode & 07777);
     if (!S_ISREG(facts.st_mode) || facts.st_size != (off_t)size)
         return tn_fail(err, TN_CORRUPT, 0, where, "the shared memory has %lld bytes instead of %zu",
@@ -222,10 +221,10 @@ tn_status tni_shared_open(const unsigned char name[TNI_SHARED_NAME], size_t size
     int file = tni_sys_shm_open(path, O_RDWR, 0);
     if (file < 0 && errno == ENOENT)
         return tn_fail(err, TN_NOT_FOUND, ENOENT, "shm_open",
-                       "no shared memory has that name: whoever made it has released it");
+                       "no shared memory has that name: its creator released it");
     if (file < 0 && errno == EACCES)
         return tn_fail(err, TN_NOT_PERMITTED, EACCES, "shm_open",
-                       "the shared memory is another user's");
+                       "the shared memory belongs to another user");
     if (file < 0)
         return refuse(errno, "shm_open", err);
     tn_status status = check(file, size, err);

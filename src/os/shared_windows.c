@@ -32,8 +32,7 @@ static tn_status refuse(const char *where, tn_error *err)
     DWORD code = GetLastError();
     bool full = code == ERROR_NOT_ENOUGH_MEMORY || code == ERROR_COMMITMENT_LIMIT;
     return tn_fail(err, full ? TN_OUT_OF_MEMORY : TN_UNSUPPORTED, (int32_t)code, where,
-                   "the system gave no memory that processes share (error %lu)",
-                   (unsigned long)code);
+                   "the system could not create shared memory (error %lu)", (unsigned long)code);
 }
 
 /* Takes ownership of the mapping, also on failure. */
@@ -83,7 +82,7 @@ tn_status tni_shared_create(size_t size, tni_shared **out, tn_error *err)
     if (GetLastError() == ERROR_ALREADY_EXISTS) {
         CloseHandle(mapping);
         return tn_fail(err, TN_NOT_PERMITTED, ERROR_ALREADY_EXISTS, "CreateFileMapping",
-                       "another process took the name of the shared memory");
+                       "another process already uses the name of the shared memory");
     }
     return map(mapping, size, name, out, err);
 }
@@ -97,10 +96,10 @@ tn_status tni_shared_open(const unsigned char name[TNI_SHARED_NAME], size_t size
     DWORD code = mapping ? 0 : GetLastError();
     if (code == ERROR_FILE_NOT_FOUND)
         return tn_fail(err, TN_NOT_FOUND, (int32_t)code, "OpenFileMapping",
-                       "no shared memory has that name: whoever made it has released it");
+                       "no shared memory has that name: its creator released it");
     if (code == ERROR_ACCESS_DENIED)
         return tn_fail(err, TN_NOT_PERMITTED, (int32_t)code, "OpenFileMapping",
-                       "the shared memory is another user's");
+                       "the shared memory belongs to another user");
     if (!mapping)
         return refuse("OpenFileMapping", err);
     return map(mapping, size, name, out, err);

@@ -132,10 +132,11 @@ tn_status tni_thread_create(tni_thread *out, void (*run)(void *), void *user, tn
     *out = (tni_thread){.run = run, .user = user};
     int error = spawn(out);
     if (error != 0)
-        return tn_fail(err, error == ENOMEM ? TN_OUT_OF_MEMORY : TN_BUSY, error, where,
-                       "the system gave no new thread (error %d); look at its limits on memory "
-                       "and on the number of threads",
-                       error);
+        return tn_fail(
+            err, error == ENOMEM ? TN_OUT_OF_MEMORY : TN_BUSY, error, where,
+            "the system could not create a thread (error %d); check its limits on memory "
+            "and on the number of threads",
+            error);
     return TN_OK;
 }
 

@@ -27,7 +27,7 @@ static tn_status check_duplicate(const tni_registry *registry, tni_record *recor
     if (!other)
         return TN_OK;
     return tni_record_stop(record, TN_ALREADY_EXISTS, "remove one of the two",
-                           "a module \"%s\" is ready already, from %s; the first wins",
+                           "a module \"%s\" is already loaded from %s; the first one is used",
                            record->name,
                            other->path                            ? other->path
                            : other->origin == TNI_ORIGIN_BUILT_IN ? "the library itself"
@@ -80,7 +80,7 @@ static void make_verdict_cache(tni_registry *registry)
     const char *folder = registry->params.cache_folder;
     if (tni_cache_create(folder, TN_CACHE_LIMIT, &registry->cache, NULL) == TN_OK &&
         !tni_cache_folder(registry->cache))
-        tni_log(TN_LOG_WARNING, "what is found out about modules is not kept: %s",
+        tni_log(TN_LOG_WARNING, "probe results of modules are not stored: %s",
                 tni_cache_reason(registry->cache));
 }
 
@@ -106,8 +106,8 @@ static tn_status load_unknown(tni_registry *registry, tni_record *record)
     tni_verdict verdict;
     if (!params->probe)
         return tni_record_stop(record, TN_NOT_FOUND,
-                               "install Tenon whole, or add the file with TN_MODULE_TRUSTED",
-                               "not probed: there is no tenon-probe beside the library");
+                               "install Tenon completely, or add the file with TN_MODULE_TRUSTED",
+                               "not probed: there is no tenon-probe next to the library");
     if (params->fresh || !tni_verdict_recall(cache, params->probe, record->path, &verdict)) {
         tn_status status =
             tni_verdict_ask(params->probe, record->path, params->probe_limit_ns, &verdict, &err);
@@ -224,14 +224,15 @@ static tn_status read_folder(tni_registry *registry, tni_place *place, tn_error 
     if (place->origin == TNI_ORIGIN_ENVIRONMENT && registry->params.search_path_ignored) {
         place->status = TN_NOT_PERMITTED;
         tn_text_fit(place->message, sizeof place->message,
-                    "ignored: this process has raised privileges");
+                    "ignored: this process runs with elevated privileges");
         return TN_OK;
     }
     if (place->origin == TNI_ORIGIN_ENVIRONMENT && !tni_path_is_absolute(place->path)) {
         place->status = TN_INVALID_ARGUMENT;
         tn_text_fit(place->message, sizeof place->message,
-                    place->path[0] ? "ignored: not an absolute path"
-                                   : "ignored: an empty entry, which would be the current folder");
+                    place->path[0]
+                        ? "ignored: not an absolute path"
+                        : "ignored: an empty entry, which would mean the current folder");
         return TN_OK;
     }
     place->status = tni_folder_list(place->path, "tenon-", TNI_LIBRARY_SUFFIX, &place->names, &why);

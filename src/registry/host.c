@@ -96,7 +96,7 @@ static tn_status host_cache_get(void *self, const char *kind, const void *key, s
     (void)self;
     tni_cache *cache = tni_cache_open_default("compiled code");
     tn_status status = cache ? tni_cache_get(cache, kind, key, key_size, out, out_size, err)
-                             : tn_fail(err, TN_NOT_FOUND, 0, "cache", "nothing is kept");
+                             : tn_fail(err, TN_NOT_FOUND, 0, "cache", "nothing is stored");
     tni_cache_release(cache);
     return status;
 }
@@ -120,7 +120,7 @@ static tn_status host_library_look(void *self, const char *files, char *out_path
     (void)self;
     if (!files || !files[0] || !out_path || size == 0 || !out_is_here)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, "library_look", "%s is missing",
-                       !files || !files[0] ? "the file's name" : "room for what is found");
+                       !files || !files[0] ? "the file's name" : "a buffer for the result");
     const bool is_here = tni_look_taken(files, &look);
     if (look.holds <= 0)
         return tn_fail(err, TN_NOT_FOUND, 0, "library_look", "%.100s: %s", files, look.text);

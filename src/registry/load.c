@@ -36,7 +36,7 @@ static tn_status check_folder(tni_record *record, const char *path)
     tni_file_id id;
     char *folder = tni_path_folder(path);
     if (!folder)
-        return tni_record_stop(record, TN_OUT_OF_MEMORY, "", "no memory to look at its folder");
+        return tni_record_stop(record, TN_OUT_OF_MEMORY, "", "no memory to check its folder");
     tn_status status = tni_file_identify(folder, &id, &err);
     if (status)
         (void)cannot_be_read(record, status, &err);

@@ -14,7 +14,7 @@ static tn_status sane(tn_status status, tn_error *err)
         return status;
     tn_error said = *err;
     return tn_fail(err, TN_CORRUPT, said.native_code, said.where,
-                   "it gave the status %d, which does not exist%s%s", (int)status,
+                   "it returned the status %d, which does not exist%s%s", (int)status,
                    said.message[0] ? ": " : "", said.message);
 }
 
@@ -22,7 +22,7 @@ static tn_status sane(tn_status status, tn_error *err)
 static tn_status check_abi(tni_record *record, const tn_module *table)
 {
     if (!TN_HAS(table, tn_module, abi_minor))
-        return tni_record_stop(record, TN_INCOMPATIBLE, "begin the table as tn_module does",
+        return tni_record_stop(record, TN_INCOMPATIBLE, "begin the table like tn_module",
                                "its table's struct_size needs at least %zu, found %zu",
                                TN_UP_TO(tn_module, abi_minor), table->struct_size);
     record->abi_major = table->abi_major;
@@ -30,8 +30,8 @@ static tn_status check_abi(tni_record *record, const tn_module *table)
     if (table->abi_major != TN_MODULE_ABI_MAJOR || table->abi_minor != TN_MODULE_ABI_MINOR)
         return tni_record_stop(record, TN_INCOMPATIBLE,
                                "build the module with the headers of this Tenon",
-                               "it is built for module ABI %u.%u; this Tenon has %d.%d, and "
-                               "while the major is 0 both must be the same",
+                               "it is built for module ABI %u.%u; this Tenon has %d.%d, and both "
+                               "numbers must match while the major version is 0",
                                (unsigned)table->abi_major, (unsigned)table->abi_minor,
                                TN_MODULE_ABI_MAJOR, TN_MODULE_ABI_MINOR);
     if (!TN_HAS(table, tn_module, communicators))
@@ -45,14 +45,14 @@ static tn_status check_table(tni_record *record, const tn_module *table)
 {
     tn_error err = {0};
     if (table->flags & ~TN_MODULE_SANITIZERS)
-        return tni_record_stop(record, TN_INCOMPATIBLE, "set only flags that module.h has",
+        return tni_record_stop(record, TN_INCOMPATIBLE, "use only the flags of module.h",
                                "its flags have unknown bits %#llx",
                                (unsigned long long)(table->flags & ~TN_MODULE_SANITIZERS));
     if (tni_load_check_sanitizer(record, table->flags))
         return record->status;
     if (!table->name || !tni_name_is_legal(table->name, "", TNI_NAME_MAX))
         return tni_record_stop(
-            record, TN_INVALID_ARGUMENT, "give the module a legal name",
+            record, TN_INVALID_ARGUMENT, "give the module a valid name",
             "its name needs 1 to %d of a-z 0-9 - _, beginning with a letter or digit; "
             "found \"%.60s\"",
             TNI_NAME_MAX, table->name ? table->name : "(NULL)");
@@ -77,11 +77,11 @@ tn_status tni_load_negotiate(tni_record *record)
     if (status) {
         record->foreign = true;
         status = sane(status, &err);
-        return tni_record_stop(record, status, "", "its entry refused: %s", tni_words_of(&err));
+        return tni_record_stop(record, status, "", "its entry failed: %s", tni_words_of(&err));
     }
     if (!table)
         return tni_record_stop(record, TN_INVALID_ARGUMENT, "set *out to the module's table",
-                               "its entry said ok and gave no table");
+                               "its entry returned ok but no table");
     status = check_abi(record, table);
     if (!status)
         status = check_table(record, table);
@@ -109,8 +109,8 @@ static tn_status ask(tni_record *record, tni_platform *platform, tn_error *err)
     atomic_store(&record->prober, 0);
     if (!status && (devices < 0 || devices > MOST_DEVICES))
         status = tn_fail(err, TN_CORRUPT, 0, "probe",
-                         "its probe said ok and gave %d devices; there can be 0 to %d",
-                         (int)devices, MOST_DEVICES);
+                         "its probe returned ok with %d devices; expected 0 to %d", (int)devices,
+                         MOST_DEVICES);
     platform->status = status ? sane(status, err) : TN_OK;
     platform->fork = tni_fork_generation();
     if (!status) {
@@ -222,8 +222,9 @@ tn_status tni_load_probe(tni_record *record, tni_load_progress *progress, void *
     if (progress)
         progress(user, record);
     if (record->platform_count > 0 && record->devices == 0 && !can_describe(record))
-        return tni_record_stop(record, TN_UNAVAILABLE, "connect a device, or let this user see it",
-                               "its driver is here, but no device");
+        return tni_record_stop(record, TN_UNAVAILABLE,
+                               "connect a device, or give this user access to it",
+                               "its driver is present, but no device");
     say_ready(record, lacking, remedy);
     return TN_OK;
 }

@@ -121,7 +121,7 @@ static tn_status create(tni_registry **out, tni_buffer *notes, tn_error *err)
     if (cache.failed)
         status = tni_no_memory(err, "modules", "the cache folder's path");
     else if (!remembers)
-        tni_buffer_format(notes, "what is found out about modules is not kept: %s", reason);
+        tni_buffer_format(notes, "probe results of modules are not stored: %s", reason);
     if (!status)
         status = module_folder(&folder, notes, err);
     if (!status && folder)
@@ -177,7 +177,7 @@ tn_status tn_module_verdicts_ignore(tn_error *err)
     tni_mutex_lock(&creating);
     if (atomic_load(&current))
         status = tn_fail(err, TN_BUSY, 0, "tn_module_verdicts_ignore",
-                         "modules were sought already; call it first");
+                         "modules were already searched for; call this first");
     else
         fresh = true;
     tni_mutex_unlock(&creating);

@@ -197,8 +197,9 @@ tn_status tni_registry_register(tni_registry *registry, tn_module_entry_fn *entr
                                 const tni_record **out, tn_error *err)
 {
     if (!begin_loading(registry))
-        return tn_fail(err, TN_BUSY, 0, "tn_module_register",
-                       "modules are being loaded, and a probe, a task or a log sink cannot wait");
+        return tn_fail(
+            err, TN_BUSY, 0, "tn_module_register",
+            "modules are being loaded, and a probe, a task or a log sink cannot wait for that");
     tn_status status = tni_discover(registry, err);
     bool discovered = status == TN_OK;
     if (!status)

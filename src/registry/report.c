@@ -57,7 +57,7 @@ static void fill_refusal(tn_module_report *out, const tni_record *record)
     out->status = record->refusal.status;
     out->message = record->refusal.message;
     out->remedy = out->status == TN_ALREADY_EXISTS
-                      ? "register it with TN_MODULE_REPLACE, or take the other module out"
+                      ? "register it with TN_MODULE_REPLACE, or remove the other module"
                       : "register it again";
 }
 
@@ -100,13 +100,13 @@ static bool note_platform(const tni_record *record, const tn_platform_row *row, 
     size_t used = strlen(note);
     if (row->kind != of->kind)
         snprintf(note + used, NOTE - used,
-                 "; platform %s is not taken in: its row has kind %s, and module %s, which came "
-                 "first, has it as kind %s",
+                 "; platform %s is ignored: its row has kind %s, but module %s, which "
+                 "came first, has kind %s",
                  row->name, tni_kind_word(row->kind), of->first->name, tni_kind_word(of->kind));
     else if (of->serving != record)
-        snprintf(note + used, NOTE - used, "; platform %s is served by module %s, which %s",
+        snprintf(note + used, NOTE - used, "; platform %s is provided by module %s, which %s",
                  row->name, of->serving->name,
-                 stands_back ? "the program put in the place of others" : "came first");
+                 stands_back ? "the program registered as a replacement" : "came first");
     return note[used] && !stands_back;
 }
 
@@ -127,8 +127,8 @@ static void fill_platforms(const tni_registry *registry, const tni_record *recor
     }
     out->message = note;
     if (waits && !out->remedy[0])
-        out->remedy = "give the platform another name, take the other module out, or register this "
-                      "one with TN_MODULE_REPLACE";
+        out->remedy = "rename the platform, remove the other module, or register this one "
+                      "with TN_MODULE_REPLACE";
 }
 
 static void fill_place(tn_module_place *out, const tni_place *place)

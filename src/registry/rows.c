@@ -156,7 +156,7 @@ static tn_status check_group(const check *at, const char *name, const char *cons
 {
     for (size_t i = 1; i < count; i++) {
         if (present[i] != present[0])
-            return refuse(at, "%s need all their functions or none: %s is there, %s is NULL", name,
+            return refuse(at, "%s need all their functions or none: %s is set, %s is NULL", name,
                           fields[present[0] ? 0 : i], fields[present[0] ? i : 0]);
     }
     return TN_OK;
@@ -183,7 +183,7 @@ static tn_status check_events(const check *at, const tn_platform_row *row)
     tn_status status = GROUP(at, "events", "event_create", "event_destroy", "event_record",
                              "event_query", "event_synchronize", "event_elapsed");
     if (!status && !row->event_create != !row->stream_create)
-        status = refuse(at, "streams and events come together: %s is NULL",
+        status = refuse(at, "streams and events must be set together: %s is NULL",
                         row->event_create ? "stream_create" : "event_create");
     return status;
 }
@@ -215,7 +215,7 @@ static tn_status check_order(const check *at, const tn_platform_row *row)
     const bool allocates = TN_HAS(row, tn_platform_row, memory_alloc_on) && row->memory_alloc_on;
     const bool frees = TN_HAS(row, tn_platform_row, memory_free_on) && row->memory_free_on;
     if (allocates != frees)
-        return refuse(at, "memory_alloc_on and memory_free_on come together: %s is NULL",
+        return refuse(at, "memory_alloc_on and memory_free_on must be set together: %s is NULL",
                       allocates ? "memory_free_on" : "memory_alloc_on");
     if (allocates && !row->stream_create)
         return refuse(at, "memory_alloc_on needs streams: stream_create is NULL");
@@ -234,7 +234,7 @@ static tn_status check_pairs(const check *at, const tn_platform_row *row)
     };
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
         if (pairs[i].first != pairs[i].second)
-            return refuse(at, "%s and %s come together: %s is NULL", pairs[i].names[0],
+            return refuse(at, "%s and %s must be set together: %s is NULL", pairs[i].names[0],
                           pairs[i].names[1], pairs[i].names[pairs[i].first]);
     }
     if (row->event_export && !row->event_create)
@@ -265,8 +265,8 @@ static tn_status check_kind(const check *at, const tn_platform_row *row)
     for (int32_t kind = TN_PLATFORM_CPU; kind < TN_PLATFORM_OOT; kind++) {
         if (kind != row->kind && strcmp(row->name, tni_kind_word(kind)) == 0)
             return refuse(at,
-                          "kind needs %d (%s), which the name stands for, found %d (%s); give the "
-                          "row that kind, or another name",
+                          "kind needs %d (%s) for this name, found %d (%s); change the "
+                          "kind or the name of the row",
                           (int)kind, tni_kind_word(kind), (int)row->kind, tni_kind_word(row->kind));
     }
     return TN_OK;
@@ -277,7 +277,7 @@ static tn_status check_platform(check *at, const void *any)
     const tn_platform_row *row = any;
     tn_status status = TN_OK;
     if (strcmp(row->name, "best") == 0)
-        return refuse(at, "name needs another word: \"best\" chooses a device");
+        return refuse(at, "name cannot be \"best\", which selects a device");
     if (row->kind <= TN_PLATFORM_UNSPECIFIED || row->kind >= TN_PLATFORM_KIND_COUNT)
         return refuse(at, "kind needs %d to %d, found %d", TN_PLATFORM_CPU,
                       TN_PLATFORM_KIND_COUNT - 1, (int)row->kind);
@@ -310,11 +310,11 @@ static tn_status check_library(check *at, const void *any)
     if (!status && row->other)
         status = check_name(at, "other", row->other);
     if (!status && row->other && strcmp(row->other, row->name) == 0)
-        status = refuse(at, "other is the name itself");
+        status = refuse(at, "other is the same as name");
     if (!status)
         status = check_word(at, "verbose_setting", row->verbose_setting);
     if (!status && !row->verbose != !row->verbose_setting)
-        status = refuse(at, "verbose and verbose_setting come together: %s is NULL",
+        status = refuse(at, "verbose and verbose_setting must be set together: %s is NULL",
                         row->verbose ? "verbose_setting" : "verbose");
     return status;
 }
@@ -361,10 +361,10 @@ static tn_status check_kernel(check *at, const void *any)
         return refuse(at, "alignment needs 0 or a power of two up to %d, found %lld",
                       TN_OP_ALIGNMENT_MAX, (long long)row->alignment);
     if (!row->plan != !row->plan_release)
-        return refuse(at, "plan and plan_release come together: %s is NULL",
+        return refuse(at, "plan and plan_release must be set together: %s is NULL",
                       row->plan ? "plan_release" : "plan");
     if (!row->pack != !row->pack_release)
-        return refuse(at, "pack and pack_release come together: %s is NULL",
+        return refuse(at, "pack and pack_release must be set together: %s is NULL",
                       row->pack ? "pack_release" : "pack");
     if (!is_rate(row->flops_per_us) || !is_rate(row->bytes_per_us))
         return refuse(at, "%s needs a figure above 0, found %g",
@@ -443,13 +443,14 @@ static tn_status check_rows(const row_kind *kind, const void *list, tn_error *er
         if (!row->name || !tni_name_is_legal(row->name, kind->extra, kind->longest))
             return refuse(
                 &at,
-                "name needs 1 to %zu of a-z 0-9 - _%s%s, beginning with a letter or digit; found \"%.60s\"",
+                "name needs 1 to %zu of a-z 0-9 - _%s%s, beginning with a letter or digit; found "
+                "\"%.60s\"",
                 kind->longest, kind->extra[0] ? " " : "", kind->extra,
                 row->name ? row->name : "(NULL)");
         at.name = row->name;
         for (int32_t j = 0; j < i; j++) {
             if (strcmp(row_at(list, j)->name, row->name) == 0)
-                return refuse(&at, "row %d has the same name", (int)j + 1);
+                return refuse(&at, "duplicate name, also in row %d", (int)j + 1);
         }
         tn_status status = kind->check(&at, row);
         if (status)

@@ -105,7 +105,7 @@ tn_status tni_verdict_read(const char *text, size_t length, tni_verdict *out, tn
         read_text(form, "message", out->message, sizeof out->message);
         read_text(form, "remedy", out->remedy, sizeof out->remedy);
     } else {
-        status = tn_fail(err, TN_CORRUPT, 0, "verdict", "a number in it is none, or too large");
+        status = tn_fail(err, TN_CORRUPT, 0, "verdict", "a number in it is invalid or too large");
     }
     tni_form_release(form);
     return status;
@@ -135,20 +135,22 @@ static void judge(const tni_process_end *end, int64_t limit_ns, tni_verdict *out
         snprintf(to, size, "%s did not finish within %.1f s and was ended", what,
                  (double)limit_ns / 1e9);
     else if (end->answered_too_much)
-        snprintf(to, size, "%s said too much to its parent and was ended", what);
+        snprintf(to, size, "%s wrote too much to its parent and was ended", what);
     else if (by_others)
         snprintf(to, size, "%s was ended from outside (signal %d)", what, (int)end->signal);
     else if (end->signal)
         snprintf(to, size, "%s crashed (signal %d)", what, (int)end->signal);
     else if (end->exit_code < 0)
-        snprintf(to, size, "%s ended the process, and the program's own reaper took the reason",
-                 what);
+        snprintf(
+            to, size,
+            "%s ended the process; the reason is unknown because the program waited for it first",
+            what);
     else if (end->exit_code == 0)
-        snprintf(to, size, "%s ended the process, or the way to its parent", what);
+        snprintf(to, size, "%s ended the process or closed the pipe to its parent", what);
     else
         snprintf(to, size, "%s ended the process (exit code %d)", what, (int)end->exit_code);
     tn_text_fit(out->remedy, sizeof out->remedy,
-                "report this to the module's author; `tenon modules --fresh` probes it anew");
+                "report this to the module's author; `tenon modules --fresh` probes it again");
 }
 
 tn_status tni_verdict_ask(const char *probe, const char *file, int64_t limit_ns, tni_verdict *out,

@@ -73,7 +73,7 @@ static tn_status apply(tn_context *context, const tn_change *change, int32_t lev
     const tni_setting_row *row = tni_setting_row_of(change->setting);
     if (row->facts.process_only && level > TN_LEVEL_PROCESS)
         return tn_fail(err, TN_UNSUPPORTED, 0, where,
-                       "%s holds for the whole process; no %s can change it", row->facts.key,
+                       "%s is set for the whole process; a %s cannot change it", row->facts.key,
                        tn_level_name(level));
     size_t count = tni_change_rows(change, rows);
     for (size_t i = 0; i < count; i++)
@@ -123,7 +123,7 @@ tn_status tni_context_change(const tn_context *from, const tn_change *changes, s
     bool writes = false;
     tn_status status = TN_OK;
     if (count > 0 && !changes)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "the changes are NULL, but %zu of them",
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "changes is NULL, but count is %zu",
                        count);
     tn_context *made_one = copy(from, depth);
     if (!made_one)

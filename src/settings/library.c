@@ -266,8 +266,8 @@ tn_status tn_library_get(const char *name, const tn_library **out, tn_error *err
     tni_libraries_unlock();
     if (!found)
         return tn_fail(err, TN_NOT_FOUND, 0, where,
-                       "no library \"%.80s\": no module offers it, and Tenon does not know it%s",
-                       name, tni_words_hint(nearest, hint));
+                       "unknown library \"%.80s\": no module offers it%s", name,
+                       tni_words_hint(nearest, hint));
     *out = found;
     return TN_OK;
 }

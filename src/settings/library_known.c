@@ -30,7 +30,7 @@ const tni_library_known tni_libraries_known[] = {
 
     /* Libraries that the module cpu has rows for. */
     {"blis", "cpu", "matrix products", NULL, NULL, NULL, 0},
-    {"hwloc", "cpu", "how the machine is built", NULL, NULL, NULL, 0},
+    {"hwloc", "cpu", "the topology of the machine", NULL, NULL, NULL, 0},
     {"mkl", "cpu", "Intel's mathematics", NULL, NULL, NULL, TNI_LIBRARY_X86},
     {"mkldnn", "cpu", "neural-network operators, oneDNN", NULL, NULL, NULL, 0},
     {"openblas", "cpu", "matrix products and factorisations", NULL, NULL, NULL, 0},
@@ -42,7 +42,8 @@ const tni_library_known tni_libraries_known[] = {
     {"fbgemm", "cpu", "int8 matrix products for servers", FILES("libfbgemm.so"), "install FBGEMM", NULL, 0},
     {"fftw", "cpu", "Fourier transforms", FILES("libfftw3f.so.3|libfftw3.so.3"),
      "install libfftw3-single3 (Debian), fftw-libs (Fedora) or fftw (Arch)", NULL, 0},
-    {"kleidiai", "cpu", "Arm's matrix products", FILES("libkleidiai.so"), "install Arm's KleidiAI", OF_ARM, 0},
+    {"kleidiai", "cpu", "Arm's matrix products", FILES("libkleidiai.so"), "install Arm's "
+"KleidiAI", OF_ARM, 0},
     {"lapacke", "cpu", "factorisations", FILES("liblapacke.so.3"),
      "install liblapacke (Debian), lapack (Fedora) or lapacke (Arch)", NULL, 0},
     {"mpi", "cpu", "messages between processes", FILES("libmpi.so.40|libmpi.so.12"),
@@ -72,14 +73,15 @@ const tni_library_known tni_libraries_known[] = {
      "install NVIDIA's cuSPARSELt", NULL, 0},
     {"magma", "cuda", "factorisations", FILES("libmagma.so.2|libmagma.so"), "install MAGMA", NULL, 0},
     {"nccl", "cuda", "NVIDIA's collectives", FILES("libnccl.so.2"), "install NVIDIA's NCCL", NULL, 0},
-    {"nvml", "cuda", "how NVIDIA's devices stand", FILES("libnvidia-ml.so.1"), "install NVIDIA's driver",
+    {"nvml", "cuda", "status of NVIDIA's devices", FILES("libnvidia-ml.so.1"), "install NVIDIA's "
+"driver",
      NULL, 0},
     {"nvrtc", "cuda", "NVIDIA's compiler at run time",
      FILES("libnvrtc.so.13|libnvrtc.so.12|libnvrtc.so.11.2"), TOOLKIT, NULL, 0},
 
     /* For AMD's devices. */
     {"aotriton", "rocm", "AMD's attention", FILES("libaotriton_v2.so"), "install AOTriton", NULL, 0},
-    {"ck", "rocm", "AMD's Composable Kernel, which is compiled into what uses it", NULL, NULL, NULL, 0},
+    {"ck", "rocm", "AMD's Composable Kernel, compiled into its users", NULL, NULL, NULL, 0},
     {"hipblaslt", "rocm", "AMD's matrix products with epilogues",
      FILES("libhipblaslt.so.1|libhipblaslt.so.0"), ROCM, NULL, 0},
     {"hipfft", "rocm", "AMD's Fourier transforms", FILES("libhipfft.so.0"), ROCM, NULL, 0},

@@ -30,28 +30,28 @@ static void see(void *user, const char *path)
 
 static void tell_several(const runtimes *found, tn_library_state *to)
 {
-    REASON("%zu OpenMP run-times are in this process, %s and %s%s: each has threads of its own, so "
-           "that loops crowd the cores, and code of one inside a loop of the other can hang or "
-           "crash",
+    REASON("%zu OpenMP runtimes are loaded in this process, %s and %s%s: each has its own threads, "
+           "so loops oversubscribe the cores, and code of one inside a loop of the other can hang "
+           "or crash",
            found->count, found->paths[0], found->paths[1], found->count > 2 ? " among them" : "");
-    REMEDY("have everything in the process built for one of them; LD_DEBUG=libs shows who brings "
+    REMEDY("build everything in the process for one of them; LD_DEBUG=libs shows what loads "
            "each");
 }
 
 static void tell_none(const tni_library_known *known, bool looked, tn_library_state *to)
 {
     tni_look look = {0};
-    const char *none =
-        looked ? "no OpenMP run-time is in this process"
-               : "which OpenMP run-times are in the process is not asked on this system";
+    const char *none = looked
+                           ? "no OpenMP runtime is loaded in this process"
+                           : "the OpenMP runtimes of the process are not detected on this system";
     if (known->files)
         (void)tni_library_look(known->files, &look, to);
     if (look.holds > 0) {
         to->available = TN_AVAILABLE_YES;
-        REASON("%s; code that needs one finds %s", none, look.text);
+        REASON("%s; code that needs one loads %s", none, look.text);
         return;
     }
-    REASON("%s%s", none, known->files ? ", and no file of one is found" : "");
+    REASON("%s%s", none, known->files ? ", and no file of one was found" : "");
     REMEDY("%s", known->remedy);
 }
 
@@ -104,11 +104,12 @@ tn_status tni_library_openmp_check(const char *files, tn_error *err)
         return TN_OK;
     for (size_t i = 0; i < found.count && i < MOST; i++) {
         if (!is_same(found.paths[i], facts.openmp))
-            return tn_fail(err, TN_INCOMPATIBLE, 0, "openmp",
-                           "%s needs the OpenMP run-time %s, and %s is in this process: "
-                           "two of them crowd the cores, and can hang or end the process; have "
-                           "everything in it built for one",
-                           where.path, facts.openmp, found.paths[i]);
+            return tn_fail(
+                err, TN_INCOMPATIBLE, 0, "openmp",
+                "%s needs the OpenMP runtime %s, but %s is loaded in "
+                "this process: two runtimes oversubscribe the cores and can hang or crash the "
+                "process; build everything in it for one",
+                where.path, facts.openmp, found.paths[i]);
     }
     return TN_OK;
 }

@@ -45,7 +45,7 @@ bool tni_library_look(const char *files, tni_look *out, tn_library_state *to)
     return is_here;
 }
 
-/* "; passed over /lib/x.so: ...", or "": the files that an unsuccessful search rejected. */
+/* "; skipped /lib/x.so: ...", or "": the files that an unsuccessful search rejected. */
 static const char *passed_over(const tni_look *look)
 {
     const char *more = strchr(look->text, ';');
@@ -64,27 +64,28 @@ static void tell_part(tn_library_state *to)
 /* A library that no module uses, whether its files exist or not. */
 static void tell_foreign(const tni_library_known *known, tn_library_state *to)
 {
-    static const char bring[] = "put a module that offers it into a folder of `tenon modules`";
+    static const char bring[] =
+        "install a module that offers it into a module folder (`tenon modules` lists them)";
     char names[256];
     tni_look look;
     if (known->only) {
-        REASON("it is %s, and this is %s", known->only, tn_build_get()->target);
+        REASON("it is %s, but this is %s", known->only, tn_build_get()->target);
         return;
     }
     REMEDY("%s", bring);
     if (!known->files) {
-        REASON("no module here uses it");
+        REASON("no loaded module uses it");
         return;
     }
     (void)tni_library_look(known->files, &look, to);
     if (look.holds > 0) {
-        REASON("%s is at %s, but no module here uses it", tni_path_name(look.text), look.text);
+        REASON("%s is at %s, but no loaded module uses it", tni_path_name(look.text), look.text);
     } else if (look.holds == 0) {
-        REASON("no module here uses it; not found: %s%s",
+        REASON("no loaded module uses it; not found: %s%s",
                list_files(known->files, names, sizeof names), passed_over(&look));
         REMEDY("%s; %s", known->remedy, bring);
     } else {
-        REASON("no module here uses it; %s", look.text);
+        REASON("no loaded module uses it; %s", look.text);
     }
 }
 
@@ -111,7 +112,7 @@ static void tell_untried(const tni_library_offer *offer, tn_library_state *to)
     tni_look look;
     to->available = TN_AVAILABLE_UNTRIED;
     if (!row->files) {
-        REASON("part of module %s, and not tried yet", offer->record->name);
+        REASON("part of module %s, not tried yet", offer->record->name);
         return;
     }
     if (tell_looked(offer, to))
@@ -220,7 +221,7 @@ void tni_library_tell(const tn_library *library, tn_library_state *out)
         tell_known(library->known, out);
     else
         tni_library_say(out->reason, sizeof out->reason,
-                        "the program took back the module that offered it");
+                        "the program removed the module that offered it");
 }
 
 /* Settings whose rules apply to libraries for every operator, and those for verbosity. */

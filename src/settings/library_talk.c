@@ -9,8 +9,7 @@ static tn_status tell(const tn_library_row *row, void *self, int32_t level, tn_e
 {
     tn_error why = {0};
     if (!row->verbose)
-        return tn_fail(err, TN_UNSUPPORTED, 0, "library", "%s tells nothing of what it does",
-                       row->name);
+        return tn_fail(err, TN_UNSUPPORTED, 0, "library", "%s has no diagnostic output", row->name);
     tn_status status = tni_library_sane(row->verbose(self, level, &why), &why);
     return status ? tn_fail(err, status, why.native_code, "library", "%s: %s", row->name,
                             tni_words_of(&why))

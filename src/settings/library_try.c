@@ -176,9 +176,10 @@ static tn_status settle(tni_library_offer *offer, tn_error *err)
     tni_library_trial trial;
     while (tni_library_is_tried_now(offer)) {
         if (may_not_wait())
-            return tn_fail(err, TN_BUSY, 0, where,
-                           "%s is being opened, and a module, a task or a log sink cannot wait",
-                           offer->row->name);
+            return tn_fail(
+                err, TN_BUSY, 0, where,
+                "%s is being opened, and a module, a task or a log sink cannot wait for that",
+                offer->row->name);
         tni_libraries_wait();
     }
     if (offer->trial.stage >= TNI_TRIAL_OPEN)

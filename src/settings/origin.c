@@ -41,7 +41,7 @@ tn_status tn_setting_origin(const tn_context *context, tn_setting setting, tn_or
     const tni_setting_row *row = tni_setting_row_of(setting);
     if (!out || !row)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       out ? "no setting has the number %d" : "out is NULL", (int)setting);
+                       out ? "unknown setting number %d" : "out is NULL", (int)setting);
     if (!TN_HAS(out, tn_origin, text))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
                        "out->struct_size needs at least %zu, found %zu", TN_UP_TO(tn_origin, text),

@@ -190,8 +190,8 @@ static tn_status check_frozen(const char *where, tn_error *err)
     if (!atomic_load(&process.frozen))
         return TN_OK;
     return tn_fail(err, TN_REFUSED, 0, where,
-                   "the settings are frozen (tn_settings_freeze); a scope or a context can still "
-                   "change them for a thread or a call");
+                   "the settings are frozen (tn_settings_freeze); change them for a thread with a "
+                   "scope, or for a call with a context");
 }
 
 static bool names(const tn_change *changes, size_t count, tn_setting setting)

@@ -167,13 +167,13 @@ static tn_status check_pair(const tni_rule *a, const tni_rule *b, bool at_once, 
     const char *why = NULL;
     bool one_value = at_once && a->setting == b->setting;
     if (leaves_nothing(a, b) || leaves_nothing(b, a))
-        why = "nothing is left of what is required";
+        why = "the requirements exclude each other";
     else if (a->setting == b->setting && strcmp(a->text, b->text) == 0)
-        why = "a selector has one strength";
+        why = "a selector can have only one strength";
     if (!why)
         return TN_OK;
     return tn_fail(err, TN_REFUSED, 0, where,
-                   "%s says %s:%s and %s says %s:%s, both of %s%s: %s; take one of them back",
+                   "%s says %s:%s and %s says %s:%s, both in %s%s: %s; remove one of them",
                    row_name(a->setting), tn_strength_name(a->strength), a->text,
                    row_name(b->setting), tn_strength_name(b->strength), b->text,
                    one_value ? "one value" : "the level ", one_value ? "" : tn_level_name(b->level),
@@ -186,8 +186,8 @@ static tn_status check_strength(const tni_rule_wish *wish, tn_error *err)
         return TN_OK;
     return tn_fail(
         err, TN_INVALID_ARGUMENT, 0, where,
-        "%s: no strength %d; there are permit (%d), require (%d), prefer (%d), avoid (%d) "
-        "and forbid (%d)",
+        "%s: unknown strength %d: expected permit (%d), require (%d), prefer (%d), avoid (%d) "
+        "or forbid (%d)",
         row_name(wish->setting), (int)wish->strength, TN_PERMIT, TN_REQUIRE, TN_PREFER, TN_AVOID,
         TN_FORBID);
 }
@@ -218,7 +218,7 @@ static tn_status add_wish(draft *to, const tni_rules_edit *edit, const tni_rule_
     }
     if (to->rules->count - to->first >= TNI_RULES_MOST)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "the level %s has room for %d rules, and none for %s:%s",
+                       "the level %s already has %d rules, the maximum; cannot add %s:%s",
                        tn_level_name(edit->level), TNI_RULES_MOST, tn_strength_name(rule.strength),
                        text);
     put_rule(to, &rule);

@@ -120,8 +120,8 @@ static tn_status check_line(const tni_sources *sources, const tn_change *change,
         if (found != line)
             return tn_fail(err, TN_REFUSED, 0, where, "%s %s",
                            tni_form_place(sources->file, found ? found : line, room),
-                           found ? "says otherwise, and goes before; change that line"
-                                 : "would not be followed; mend the problems of the file first");
+                           found ? "has a different value and takes precedence; change that line"
+                                 : "would be ignored; fix the problems of the file first");
     }
     return TN_OK;
 }

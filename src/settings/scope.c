@@ -213,9 +213,10 @@ static tn_status check_scope(const tn_scope *scope, const char *where, tn_error 
     if (!scope)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "the scope is NULL");
     if (scope->inside)
-        return tn_fail(err, TN_BUSY, 0, where,
-                       "this scope was entered already; leave it first, or take another one, which "
-                       "begins as {0}");
+        return tn_fail(
+            err, TN_BUSY, 0, where,
+            "this scope was entered already; leave it first, or use another scope initialized "
+            "with {0}");
     return TN_OK;
 }
 

@@ -35,7 +35,7 @@ static tn_status no_kind(const char *text, size_t at, const char *word, tn_error
     const char *whole = shown(text, room);
     const char *nearest = tni_words_nearest(word, kinds + 1, TNI_SELECT_COUNT - 1);
     return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                   "\"%s\": no kind \"%.*s\"; there are kernel, library, backend, platform and "
+                   "\"%s\": unknown kind \"%.*s\": expected kernel, library, backend, platform or "
                    "language%s",
                    whole, (int)strlen(word), whole + at, tni_words_hint(nearest, hint));
 }
@@ -47,8 +47,8 @@ static tn_status bad_character(const char *text, size_t at, bool is_op, tn_error
     const size_t size = tni_utf8_size(whole + at, strlen(whole + at));
     return tn_fail(
         err, TN_INVALID_ARGUMENT, 0, where,
-        "\"%s\": character %zu is '%.*s'; %s begins with a letter or a digit and goes on "
-        "with those and %s; %s",
+        "\"%s\": invalid character %zu, '%.*s': %s begins with a letter or digit and consists of "
+        "letters, digits and %s; %s",
         whole, at + 1, size > 0 ? (int)size : 1, whole + at, is_op ? "an op" : "a name",
         is_op ? "- _" : "- _ ., and may end in *", form);
 }

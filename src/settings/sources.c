@@ -32,7 +32,7 @@ static void tell(tni_sources *sources, const char *format, ...)
     tn_text_fit(text, sizeof text, whole);
     tn_text_escape(text, sizeof text);
     bool last = sources->problem_count == TNI_PROBLEMS_MOST - 1;
-    char *copy = tni_text_copy(last ? "there are more problems; mend these first" : text);
+    char *copy = tni_text_copy(last ? "there are more problems; fix these first" : text);
     if (copy)
         sources->problems[sources->problem_count++] = copy;
     else
@@ -106,7 +106,7 @@ static void take_text(tni_sources *sources, const char *text, size_t size)
     tn_status status = tni_form_parse(text, size, sources->file, &form, &err);
     if (status) {
         sources->starved = sources->starved || status == TN_OUT_OF_MEMORY;
-        tell(sources, "%s; nothing of this file is followed", err.message);
+        tell(sources, "%s; the whole file is ignored", err.message);
         return;
     }
     for (size_t i = 0; i < tni_form_section_count(form); i++) {
@@ -148,8 +148,7 @@ static const char *trusted(tni_sources *sources, const char *name)
 {
     const char *value = tni_env_get(name);
     if (!value)
-        tell(sources, "%s is not followed: the process has more rights than whoever started it",
-             name);
+        tell(sources, "%s is ignored: the process runs with elevated privileges", name);
     return value;
 }
 
@@ -181,7 +180,7 @@ static void tell_unknown(tni_sources *sources, const char *name)
     for (size_t i = 0; i < OTHERS; i++)
         names[TN_SETTING_COUNT + i] = others[i] + PREFIX;
     const char *nearest = tni_words_nearest(name + PREFIX, names, TN_SETTING_COUNT + OTHERS);
-    tell(sources, "%.100s: no such variable%s", name,
+    tell(sources, "%.100s: unknown variable%s", name,
          tni_words_hint(nearest ? nearest - PREFIX : NULL, hint));
 }
 

@@ -208,7 +208,7 @@ tn_status tni_setting_unknown(const char *key, const char *where, tn_error *err)
     char hint[TNI_HINT];
     tni_once_run(&made, make);
     return tn_fail(err, TN_NOT_FOUND, 0, where,
-                   "no setting \"%.80s\"; `tenon settings` lists them%s", key,
+                   "unknown setting \"%.80s\"; `tenon settings` lists them%s", key,
                    tni_words_hint(tni_words_nearest(key, table.keys, TN_SETTING_COUNT), hint));
 }
 

@@ -121,7 +121,7 @@ tn_status tni_order_parse(const tni_setting_row *row, const char *text, int64_t 
                           tni_words_nearest(word, row->words->words, row->words->settable), where,
                           err);
         if (seen >> found & 1)
-            return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s: \"%s\" stands there twice",
+            return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s: duplicate \"%s\"",
                            row->facts.key, word);
         seen |= 1u << found;
         order |= (found + 1) << (4 * place++);
@@ -177,7 +177,7 @@ tn_status tni_value_parse(tn_setting setting, const char *value, tn_change *out,
     tn_status status = TN_OK;
     char word[64];
     if (strlen(value) > VALUE_MOST)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s: %zu bytes are more than %d",
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s: %zu bytes exceed the limit of %d",
                        row->facts.key, strlen(value), VALUE_MOST);
     if (row->kind < TN_VALUE_ORDER &&
         !copy_trimmed(value, value + strlen(value), word, sizeof word))
@@ -209,8 +209,8 @@ tn_status tn_setting_parse(const char *text, tn_change *out, tn_error *err)
     if (!text || !out)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, parse, "%s is NULL", text ? "out" : "the text");
     if (!equals)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, parse,
-                       "\"%.80s\" has no '='; it needs key=value", text);
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, parse, "expected key=value, got \"%.80s\"",
+                       text);
     if (!copy_trimmed(text, equals, key, sizeof key))
         return tni_setting_unknown(text, parse, err);
     tn_setting setting = tni_setting_find(key);
@@ -234,7 +234,7 @@ static tn_status check_strength(const tni_setting_row *row, const tn_change *cha
                        "%s needs a strength of %d (permit) to %d (forbid), found %d",
                        row->facts.key, TN_PERMIT, TN_FORBID, (int)change->strength);
     if (change->text && strlen(change->text) > VALUE_MOST)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s: %zu bytes are more than %d",
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s: %zu bytes exceed the limit of %d",
                        row->facts.key, strlen(change->text), VALUE_MOST);
     return TN_OK;
 }
@@ -259,7 +259,7 @@ tn_status tni_change_check(const tn_change *change, const char *where, tn_error 
     int64_t order;
     if (!row)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "no setting has the number %d; there are 0 to %d", (int)change->setting,
+                       "unknown setting number %d: expected 0 to %d", (int)change->setting,
                        TN_SETTING_COUNT - 1);
     if (row->kind < TN_VALUE_ORDER)
         return check_number(row, change, where, err);

@@ -139,7 +139,7 @@ class Cache(script.Case):
     def test_no_one_is_told_to_close_what_is_not_tenons(self):
         reason = self.document(TENON_CACHE="/")["reason"]
         self.assertNotIn("chmod", reason)
-        self.assertIn("set TENON_CACHE to a folder of your own", reason)
+        self.assertIn("set TENON_CACHE to a writable folder that you own", reason)
 
     def test_has_what_other_commands_put(self):
         script.run(script.build.tenon, "warm",

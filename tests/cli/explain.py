@@ -290,7 +290,7 @@ class Unknown(Case):
         for setting, name in (("matmul.library=opneblas", "matmul.library"),
                               ("rules=require:matmul/library:opneblas", "rules")):
             done = self.tenon(MATMUL, "--set", setting, code=4)
-            said = f'{name}: no library "opneblas": '
+            said = f'{name}: unknown library "opneblas": '
             self.assertRegex(done.stderr, rf"^tenon: settings: {said}[^\n]*; did you mean openblas\?\n$")
             self.assertIn("unknown: " + said, " ".join(done.stdout.split()))
 
@@ -329,7 +329,7 @@ class DryRun(Case):
         document = self.document(*wish)
         self.assertEqual(document["unmet"], "matmul/library:nnpack")
         self.assertIsNone(document["without_set"]["unmet"])
-        self.assertRegex(self.text(*wish), r"(?m)^not met: matmul/library:nnpack, as nothing that it")
+        self.assertRegex(self.text(*wish), r"(?m)^not met: matmul/library:nnpack: no candidate that it")
         self.assertNotIn("not met: ", self.text(MATMUL))
 
     def test_shows_what_changes(self):
@@ -502,7 +502,7 @@ class Text(Case):
             texts = [row["why"]["text"] for row in rows if row["why"] and row["why"]["code"] == "library"]
             for text in texts:
                 if "No such file" in text:
-                    self.assertRegex(text, rf": [^;]*No such file or directory; sought in {places}; install ")
+                    self.assertRegex(text, rf": [^;]*No such file or directory; searched in {places}; install ")
 
 
 class Described(Case):

@@ -199,7 +199,7 @@ class Doctor(Case):
         self.run_well(script.build.compiler, "-shared", "-fPIC", "-o", library, path)
         text = self.section(LD_LIBRARY_PATH=self.folder)
         row = " ".join(re.search(r"^  nnpack .*\n(?: {23}.*\n)*", text, re.M).group().split())
-        self.assertRegex(row, "^nnpack no .*" + re.escape(library) + ", but no module here uses it$")
+        self.assertRegex(row, "^nnpack no .*" + re.escape(library) + ", but no loaded module uses it$")
         self.assertNotRegex(text.split("  not used here: ")[1], r"\bnnpack\b")
 
 

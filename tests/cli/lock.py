@@ -336,7 +336,7 @@ class Warm(Case):
                                                  TENON_TUNING_ENABLED="1"))
         self.assertIn(f"{self.place('cache')} accepts nothing more; TENON_LOG=warning shows why",
                       " ".join(done.stdout.split()))
-        self.assertIn("tenon: warning: cache: a tuning is not kept: File too large", done.stderr)
+        self.assertIn("tenon: warning: cache: a tuning is not stored: File too large", done.stderr)
 
     def test_an_empty_list(self):
         self.assertIn("0 of 0 problems prepared", self.text("warm", self.write("# none\n")))

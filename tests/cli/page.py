@@ -193,7 +193,7 @@ class Markup(Case):
         self.assertEqual(rows, [
             "acmeuntried-a rule of the settings forbids itpart of module <acme>, & not tried yet"
             "module <acme>",
-            "cudnnnocudaoperatorslibcudnn.so.9 is at /opt/cuda/libcudnn.so.9, but no module here "
+            "cudnnnocudaoperatorslibcudnn.so.9 is at /opt/cuda/libcudnn.so.9, but no loaded module "
             "uses it",
             "mkl2024.2.1yescpumathematicsopened for module cpu/opt/<i>/libmkl_rt.so.2module cpu, "
             "12 kernels",
@@ -201,7 +201,7 @@ class Markup(Case):
             "openblasnocpumatrix productsit lacks openblas_get_configinstall another version of it"
             "/opt/libopenblas.so.0module cpu"])
         self.assertEqual(re.findall(r'"badge (\w+)"', table), ["odd", "none", "good", "none", "bad"])
-        self.assertIn("<summary>Not used here: xnnpack</summary>", folded)
+        self.assertIn("<summary>Not used: xnnpack</summary>", folded)
         self.assertIn("not found: libXNNPACK.so", folded)
         words = Reader(text).text()
         self.assertIn("1 thing is broken.", words)

@@ -96,7 +96,7 @@ static void add_libraries(void)
          .what = "operators",
          .module = "",
          .path = "/opt/cuda/libcudnn.so.9",
-         .reason = "libcudnn.so.9 is at /opt/cuda/libcudnn.so.9, but no module here uses it",
+         .reason = "libcudnn.so.9 is at /opt/cuda/libcudnn.so.9, but no loaded module uses it",
          .remedy = "bring a module"},
         {.name = "mkl",
          .platform = "cpu",

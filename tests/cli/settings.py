@@ -11,7 +11,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import names
 import script
 
-BAD_KEY = ('no setting "fp32_precison"; `tenon settings` lists them; '
+BAD_KEY = ('unknown setting "fp32_precison"; `tenon settings` lists them; '
            "did you mean fp32_precision?")
 
 
@@ -200,10 +200,10 @@ class One(Case):
 class Set(Case):
     def test_says_what_it_would_do_and_does_nothing(self):
         text = self.flat("settings", "set", "fp32_precision=ieee")
-        self.assertIn("fp32_precision = ieee how far float32 operands", text)
+        self.assertIn("fp32_precision = ieee lowest precision allowed for float32 operands", text)
         self.assertIn("now none, by the default", text)
-        self.assertIn("with it cudnn.allow_tf32 becomes false; now true", text)
-        self.assertNotIn("with it fp32_precision ", text)
+        self.assertIn("cudnn.allow_tf32 would become false; now true", text)
+        self.assertNotIn("fp32_precision would become ", text)
         self.assertIn(f"nothing was saved; --save writes it to {self.file}", text)
         self.assertEqual(script.read_text(self.file), "")
 
@@ -283,7 +283,7 @@ class Set(Case):
                 ("rules=mkl", "does not begin with require:"),
                 ("cuda.sdp_priority=math,math", "twice"),
                 ("fp32_precison=ieee", BAD_KEY),
-                ("inference", "it needs key=value")):
+                ("inference", "expected key=value")):
             self.assertIn(said, self.refuse("settings", "set", text, "--save"))
         self.assertEqual(script.read_text(self.file), "inference = 1\n")
 
@@ -352,9 +352,9 @@ class Problems(Case):
             lines = sorted(done.stderr.splitlines())
             self.assertEqual(len(lines), 4, lines)
             self.assertRegex(lines[0], rf'{self.file}:2: plan.cache_size cannot be "few"')
-            self.assertRegex(lines[1], rf'{self.file}:5: no setting "cuda.no_such"')
+            self.assertRegex(lines[1], rf'{self.file}:5: unknown setting "cuda.no_such"')
             self.assertIn('TENON_DEBUG_SYNC: debug.sync cannot be "maybe"', lines[2])
-            self.assertIn("TENON_FP32_PRECISON: no such variable; did you mean "
+            self.assertIn("TENON_FP32_PRECISON: unknown variable; did you mean "
                           "TENON_FP32_PRECISION?", lines[3])
         document = json.loads(self.tenon("settings", "--json", **changes).stdout)
         said = [line.removeprefix("tenon: settings: ") for line in lines]
@@ -365,7 +365,7 @@ class Problems(Case):
     def test_are_told_by_every_command(self):
         """A choice under other settings than those that were asked for is no choice to rely on."""
         said = re.compile(r'^tenon: settings: TENON_DETERMINISM: determinism cannot be "batch-invarint"[^\n]*\n'
-                          r"tenon: settings: TENON_FOO: no such variable[^\n]*\n")
+                          r"tenon: settings: TENON_FOO: unknown variable[^\n]*\n")
         for name in set(names.commands()) - {"conformance"}:  # whose cases take long
             done = self.tenon(name, *names.needs(name, self.folder), "--json",
                               TENON_DETERMINISM="batch-invarint", TENON_FOO="1",
@@ -395,7 +395,7 @@ class Problems(Case):
         done = self.tenon("settings", "get", "inference")
         self.assertEqual((done.returncode, done.stdout), (0, "false\n"))
         self.assertIn(self.file + ":2:", done.stderr)
-        self.assertIn("; nothing of this file is followed\n", done.stderr)
+        self.assertIn("; the whole file is ignored\n", done.stderr)
 
     def test_doctor_finds_them(self):
         self.write("inference = 1\nplan.cache_size = few\n")
@@ -460,8 +460,8 @@ class Document(Case):
 class Unknown(Case):
     """A rule whose name nobody knows holds, and every command says that it speaks of nothing."""
 
-    SAID = {"matmul.library=opnblas": r'matmul\.library: no library "opnblas": [^\n]*; did you mean openblas\?',
-            "rules=forbid:library:opnblas": r'rules: no library "opnblas": [^\n]*; did you mean openblas\?',
+    SAID = {"matmul.library=opnblas": r'matmul\.library: unknown library "opnblas": [^\n]*; did you mean openblas\?',
+            "rules=forbid:library:opnblas": r'rules: unknown library "opnblas": [^\n]*; did you mean openblas\?',
             "rules=forbid:cpu.matmul.opnblas":
                 r'rules: no kernel "cpu\.matmul\.opnblas"; [^\n]*; did you mean cpu\.matmul\.openblas\?'}
 

@@ -120,18 +120,19 @@ static void missing_file_is_said_with_places_and_remedy(void **state)
         tni_bind("libstub-no.so.2|libstub-no.so.1", &answer, 1, NULL, &table, NULL, &err),
         TN_UNAVAILABLE);
     assert_contains(err.message, "libstub-no.so.2, libstub-no.so.1: cannot open"); /* once */
-    assert_contains(err.message, "; sought in ");
+    assert_contains(err.message, "; searched in ");
     assert_contains(err.message, "the system's library cache and folders");
     assert_null(strstr(err.message, "install"));
     check_untouched(&table);
     char remedy[128];
     tni_bind_remedy("libstub-no.so.2|libstub-no.so.1", remedy, sizeof remedy);
-    assert_string_equal(remedy, "install the package that has libstub-no.so.2|libstub-no.so.1, or "
-                                "add its folder to LD_LIBRARY_PATH");
+    assert_string_equal(remedy,
+                        "install the package that provides libstub-no.so.2|libstub-no.so.1, or "
+                        "add its folder to LD_LIBRARY_PATH");
     assert_int_equal(
         tni_bind("libstub-no.so.2", &answer, 1, "apt install stub", &table, NULL, &err),
         TN_UNAVAILABLE);
-    assert_contains(err.message, "; sought in ");
+    assert_contains(err.message, "; searched in ");
     assert_contains(err.message, "; apt install stub");
     check_untouched(&table);
 }
@@ -150,7 +151,7 @@ static void a_file_may_lack_what_it_needs(void **state)
                          TN_UNAVAILABLE);
         assert_contains(
             err.message,
-            "libstublame.so is there, but needs libstubgone.so.7, which is not: install");
+            "libstublame.so exists, but needs libstubgone.so.7, which was not found: install");
         check_untouched(&table);
     }
     assert_int_equal(

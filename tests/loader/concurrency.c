@@ -203,7 +203,7 @@ static void eight_threads_share_the_process(void **state)
     work_together(&on_process, folder);
     check_together(&on_process, folder, 2); /* the built-ins */
     assert_int_equal(tn_module_verdicts_ignore(&err), TN_BUSY);
-    assert_contains(err.message, "call it first");
+    assert_contains(err.message, "call this first");
     scratch_remove(folder);
 }
 

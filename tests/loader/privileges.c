@@ -1,4 +1,4 @@
-/* A process with more rights than whoever started it takes no module, no cache and no setting from the
+/* A process with elevated privileges takes no module, no cache and no setting from the
  * environment. Tested with a set-uid copy of a small program where one can be made. */
 #include "support.h"
 
@@ -85,15 +85,16 @@ static void check_ignored(const char *program, const char *folder, const char *c
     ask(program, folder, config, &said);
     const char *text = tni_buffer_text(&said);
     assert_contains(text, "privileged = 1\n");
-    assert_contains(text,
-                    "place = $TENON_MODULE_PATH: ignored: this process has raised privileges\n");
+    assert_contains(
+        text, "place = $TENON_MODULE_PATH: ignored: this process runs with elevated privileges\n");
     assert_contains(text, "module = ref\n");
     assert_null(strstr(text, "module = candidate"));
     assert_contains(text, "no cache = ");
     assert_contains(text, "threads = 0\nlimit = 10\nfile = \n");
-    tni_buffer_format(&told, "problem = %s is not followed: the process has more rights", config);
+    tni_buffer_format(&told, "problem = %s is ignored: the process runs with elevated privileges",
+                      config);
     assert_contains(text, told.text);
-    assert_contains(text, "problem = TENON_CPU_THREADS is not followed: the process has more");
+    assert_contains(text, "problem = TENON_CPU_THREADS is ignored: the process runs");
     assert_null(strstr(text, folder));
     tni_buffer_release(&told);
     tni_buffer_release(&said);

@@ -148,10 +148,10 @@ static void current_folder_is_never_searched(void **state)
     static const struct {
         const char *path, *message;
     } places[] = {
-        {"", "ignored: an empty entry, which would be the current folder"},
+        {"", "ignored: an empty entry, which would mean the current folder"},
         {".", "ignored: not an absolute path"},
         {"sub", "ignored: not an absolute path"},
-        {"", "ignored: an empty entry, which would be the current folder"},
+        {"", "ignored: an empty entry, which would mean the current folder"},
         {"./sub", "ignored: not an absolute path"},
     };
     char folder[SCRATCH_PATH], before[SCRATCH_PATH];
@@ -186,7 +186,8 @@ static void raised_privileges_close_the_variable(void **state)
     loaded in = load(&params);
     assert_int_equal(tn_module_list_count(in.list), 1);
     assert_string_equal(row_at(&in, 0)->origin, "module folder");
-    check_place(&in, 1, folder, TN_NOT_PERMITTED, "ignored: this process has raised privileges");
+    check_place(&in, 1, folder, TN_NOT_PERMITTED,
+                "ignored: this process runs with elevated privileges");
     unload(&in);
     scratch_remove(folder);
 }
@@ -223,7 +224,7 @@ static void program_adds_after_discovery_too(void **state)
     scratch_remove(folder);
 }
 
-/* Each wish is a candidate, whenever it comes; the first wins. */
+/* Each wish is a candidate, whenever it comes; the first one is used. */
 static void module_added_again_is_a_second_one(void **state)
 {
     char folder[SCRATCH_PATH];
@@ -307,11 +308,12 @@ static void discovering_again_changes_nothing(void **state)
 static void only_trusted_modules_need_no_child(void **state)
 {
     static const char *const shipped[] = {"tenon-shipped.so", NULL};
-    static const expected refused = {"strange", TN_STAGE_FOUND, TN_NOT_FOUND,
-                                     "not probed: there is no tenon-probe beside the library",
-                                     "install Tenon whole, or add the file with TN_MODULE_TRUSTED"};
+    static const expected refused = {
+        "strange", TN_STAGE_FOUND, TN_NOT_FOUND,
+        "not probed: there is no tenon-probe next to the library",
+        "install Tenon completely, or add the file with TN_MODULE_TRUSTED"};
     static const expected not_ours = {"shipped", TN_STAGE_FOUND, TN_NOT_FOUND, "not probed",
-                                      "install Tenon whole"};
+                                      "install Tenon completely"};
     char folder[SCRATCH_PATH], other[SCRATCH_PATH];
     (void)state;
     scratch_make(folder);

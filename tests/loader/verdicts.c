@@ -41,7 +41,7 @@ static const char *load_once(const scene *in, const expected *row)
 
 static const expected crashed = {
     "m", TN_STAGE_NEGOTIATED, TN_CRASHED, "its probe crashed (signal 11)",
-    "report this to the module's author; `tenon modules --fresh` probes it anew"};
+    "report this to the module's author; `tenon modules --fresh` probes it again"};
 static const expected ready = {"m", TN_STAGE_READY, TN_OK, "offers", ""};
 
 static void crash_is_remembered(void **state)
@@ -179,13 +179,13 @@ static void child_that_answers_nonsense_keeps_the_module_out(void **state)
           "tell"}},
         {"#!/bin/sh\necho 'stage = 2' >&3\n",
          {"m", TN_STAGE_NEGOTIATED, TN_CRASHED,
-          "its probe ended the process, or the way to its parent", "tell"}},
+          "its probe ended the process or closed the pipe to its parent", "tell"}},
         {"#!/bin/sh\necho 'stage = 2\nthis is no form' >&3\n",
-         {"m", TN_STAGE_FOUND, TN_CRASHED, "ended the process, or the way", "tell"}},
+         {"m", TN_STAGE_FOUND, TN_CRASHED, "ended the process or closed the pipe", "tell"}},
         {"#!/bin/sh\necho 'stage = 77\nstatus = 0\ncomplete = 1' >&3\n",
-         {"m", TN_STAGE_FOUND, TN_CRASHED, "ended the process, or the way", "tell"}},
+         {"m", TN_STAGE_FOUND, TN_CRASHED, "ended the process or closed the pipe", "tell"}},
         {"#!/bin/sh\nhead -c 100000 /dev/zero >&3\n",
-         {"m", TN_STAGE_FOUND, TN_CRASHED, "said too much to its parent and was ended", "tell"}},
+         {"m", TN_STAGE_FOUND, TN_CRASHED, "wrote too much to its parent and was ended", "tell"}},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -27,7 +27,7 @@ static void statuses_have_a_name_each(void **state)
     assert_string_equal(tn_status_name(-1), "unknown");
     assert_string_equal(tn_status_name(TN_STATUS_COUNT), "unknown");
     assert_string_equal(tn_status_name(INT32_MIN), "unknown");
-    assert_contains(tn_status_meaning(INT32_MAX), "does not know");
+    assert_contains(tn_status_meaning(INT32_MAX), "unknown to this version");
 }
 
 static bool is_text(const char *text)
@@ -496,7 +496,7 @@ static void levels_have_names(void **state)
     level = 77;
     assert_int_equal(tn_log_level_parse("warn ing", &level, &err), TN_INVALID_ARGUMENT);
     assert_contains(err.message,
-                    "there are off, error, warning, info, debug; did you mean warning?");
+                    "expected off, error, warning, info or debug; did you mean warning?");
     assert_int_equal(tn_log_level_parse("zzzzzz", &level, &err), TN_INVALID_ARGUMENT);
     assert_null(strstr(err.message, "did you mean"));
     assert_int_equal(tn_log_level_parse(NULL, &level, &err), TN_INVALID_ARGUMENT);

@@ -24,7 +24,7 @@ static void promises_in_memory(void (*promise)(tni_cache *cache), uint64_t limit
     int64_t blocks = tn_allocator_blocks();
     assert_int_equal(tni_cache_create(NULL, limit, &cache, NULL), TN_OK);
     assert_null(tni_cache_folder(cache));
-    assert_string_equal(tni_cache_reason(cache), "no folder was asked for");
+    assert_string_equal(tni_cache_reason(cache), "no cache folder was requested");
     promise(cache);
     tni_cache_release(cache);
     assert_int_equal(tn_allocator_blocks(), blocks);
@@ -178,7 +178,8 @@ static void refuses(tni_cache *cache)
     size_t size;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         assert_int_equal(tni_cache_put(cache, kinds[i], "k", 1, "d", 1, &err), TN_INVALID_ARGUMENT);
-        assert_contains(err.message, "is no kind of entry: it needs 1 to 48 lower-case letters");
+        assert_contains(err.message,
+                        "is not a valid kind of entry: expected 1 to 48 lower-case letters");
         assert_int_equal(tni_cache_get(cache, kinds[i], "k", 1, &found, &size, &err),
                          TN_INVALID_ARGUMENT);
         assert_int_equal(tni_cache_remove(cache, kinds[i], "k", 1, &err), TN_INVALID_ARGUMENT);

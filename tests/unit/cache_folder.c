@@ -75,7 +75,7 @@ static void assert_not_taken(const char *path, const char *words, const char *mo
     tni_cache_release(cache);
 }
 
-static const char remedy[] = "; set TENON_CACHE to a folder of your own that can be written";
+static const char remedy[] = "; set TENON_CACHE to a writable folder that you own";
 
 static void test_open_to_others(void **state)
 {
@@ -85,12 +85,12 @@ static void test_open_to_others(void **state)
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
         assert_int_equal(mkdir(folder, 0700), 0);
         assert_int_equal(chmod(folder, modes[i]), 0);
-        assert_not_taken(folder, "is open to others (mode 07", remedy);
+        assert_not_taken(folder, "is accessible to other users (mode 07", remedy);
         assert_int_equal(rmdir(folder), 0);
     }
     tni_cache_release(create_in_folder(1 << 20));
     assert_int_equal(chmod(folder, 0755), 0);
-    assert_not_taken(folder, "is open to others (mode 0755)", "; chmod 700 \"");
+    assert_not_taken(folder, "is accessible to other users (mode 0755)", "; chmod 700 \"");
     end();
 }
 
@@ -297,8 +297,8 @@ static void test_default_folder(void **state)
     assert_default(NULL, NULL, "/usr", "/usr/.cache/tenon");
     assert_default(NULL, "", "/usr", "/usr/.cache/tenon");
     assert_default(NULL, "x", "/usr", "/usr/.cache/tenon");
-    assert_default(NULL, NULL, "/nonexistent", "HOME names no folder that is there");
-    assert_default("", "/x", "/h", "TENON_CACHE is empty, which asks for memory only");
+    assert_default(NULL, NULL, "/nonexistent", "HOME is not an existing folder");
+    assert_default("", "/x", "/h", "TENON_CACHE is empty, which means memory only");
     assert_default("./x", "/x", "/h", "TENON_CACHE is not an absolute path");
     assert_default(NULL, NULL, NULL, "name no absolute path; set TENON_CACHE to a folder");
     assert_default(NULL, "x", "", "name no absolute path; set TENON_CACHE to a folder");

@@ -165,7 +165,7 @@ static void explains_amx_permission(void **state)
         uint32_t answer;
         const char *why;
     } cases[] = {
-        {TNI_AMX_UNASKED, "has not been asked"},
+        {TNI_AMX_UNASKED, "has not requested"},
         {TNI_AMX_SMALL_STACK, "signal stack"},
         {TNI_AMX_REFUSED, "does not permit"},
     };

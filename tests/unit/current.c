@@ -365,7 +365,7 @@ static void platform_may_go_and_come_back_smaller(void **state)
     tn_registration_release(registration);
     assert_int_equal(tn_device_current(one->platform), -1);
     assert_int_equal(tn_device_guard_enter(&other, one, &err), TN_UNAVAILABLE);
-    assert_contains(err.message, "async:1 is no longer there");
+    assert_contains(err.message, "async:1 no longer exists");
     assert_int_equal(other.entered, 0);
     tn_device_guard_leave(&guard);
     tn_platform *async = tni_platforms_same(one->platform);
@@ -397,7 +397,7 @@ static void availability_is_told_and_replaced(void **state)
     assert_int_equal(tn_platform_is_available(async), 0);
     assert_int_equal(tn_platform_is_available(cuda), 1);
     assert_int_equal(tn_platform_availability_replace(cuda, 2, &err), TN_INVALID_ARGUMENT);
-    assert_contains(err.message, "found 2");
+    assert_contains(err.message, "got 2");
     assert_int_equal(tn_platform_is_available(cuda), 1);
     assert_int_equal(tn_platform_availability_replace(async, -1, &err), TN_OK);
     assert_int_equal(tn_platform_is_available(async), 1);

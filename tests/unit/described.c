@@ -209,7 +209,7 @@ static void a_device_tells_what_was_described(void **state)
     assert_int_equal(older.shorter.warp_size, 0);
     assert_int_equal(older.shorter.struct_size, offsetof(tn_device_properties, warp_size));
     assert_int_equal(r->row->device_properties(r->self, 2, &told, &err), TN_INVALID_ARGUMENT);
-    assert_contains(err.message, "no device \"described:2\"; 2 are described");
+    assert_contains(err.message, "no device \"described:2\": 2 devices are described");
     assert_int_equal(r->row->device_properties(r->self, -1, &told, &err), TN_INVALID_ARGUMENT);
     rig_destroy(r);
 }
@@ -229,7 +229,7 @@ static void memory_is_counted_and_bounded(void **state)
     assert_int_equal(now.available.value, 0);
     assert_string_equal(now.total.origin, "described");
     assert_int_equal(r->row->memory_alloc(r->self, device, 1, &none, &err), TN_OUT_OF_MEMORY);
-    assert_contains(err.message, "described:0 has no 1 bytes: 0 of 4096 are free");
+    assert_contains(err.message, "described:0 cannot allocate 1 bytes: 0 of 4096 are free");
     assert_ptr_equal(none, r);
     r->row->memory_free(r->self, device, a);
     assert_int_equal(r->row->memory_alloc(r->self, device, 1001, &none, &err), TN_OUT_OF_MEMORY);
@@ -277,8 +277,8 @@ static void unknown_memory_is_unknown(void **state)
     void *memory = take(r, device, 1 << 20);
     tn_device_memory now = memory_of(r, device);
     assert_false(now.total.known || now.available.known);
-    assert_contains(now.total.origin, "does not say");
-    assert_contains(now.available.origin, "does not say");
+    assert_contains(now.total.origin, "does not state");
+    assert_contains(now.available.origin, "does not state");
     assert_int_equal(now.in_use.value, 1 << 20);
     r->row->memory_free(r->self, device, memory);
     rig_destroy(r);
@@ -305,7 +305,7 @@ static void want_of_host_memory_is_said(void **state)
         r->fake.left = n;
         assert_int_equal(r->row->memory_alloc(r->self, device, 64, &memory, &err),
                          TN_OUT_OF_MEMORY);
-        assert_contains(err.message, "the host has no 64 bytes for described:0");
+        assert_contains(err.message, "the host cannot allocate 64 bytes for described:0");
         r->fake.left = -1;
         assert_int_equal(r->fake.count, before);
         assert_int_equal(memory_of(r, device).in_use.value, 0);
@@ -366,7 +366,7 @@ static void copies_go_by_rows(void **state)
                               "fghi......"); /* its second copy lies, in the middle */
     job.from = memory + 1;
     assert_int_equal(r->row->copy(r->self, &job, &err), TN_INVALID_ARGUMENT);
-    assert_contains(err.message, "11 bytes of a copy are not within one allocation");
+    assert_contains(err.message, "11 bytes of a copy are outside of any allocation");
     job.from = memory;
     job.from_pitch = 2;
     assert_int_equal(r->row->copy(r->self, &job, &err), TN_INVALID_ARGUMENT);
@@ -571,7 +571,7 @@ static void bad_behaviour_is_refused(void **state)
         {"link", "nvlink", "behaviour.link = \"nvlink\": needs staged, bus or fabric"},
         {"link", "a\nb", "behaviour.link = \"a?b\": needs"},
         {"fail_aloc", "1",
-         "no key \"behaviour.fail_aloc\" (= \"1\"); did you mean "
+         "unknown key \"behaviour.fail_aloc\" (= \"1\"); did you mean "
          "behaviour.fail_alloc?"},
         {"lie_memori", "1", "did you mean behaviour.lie_memory?"},
         {"explode", "1",

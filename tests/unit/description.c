@@ -270,7 +270,7 @@ static void bad_forms_are_refused(void **state)
 {
     (void)state;
     assert_refused("", "f:1: expected a section [device], found none");
-    assert_refused("# nothing\n", "f:1: found no device");
+    assert_refused("# nothing\n", "f:1: expected a section [device], found none");
     assert_refused("\nplatform = cuda\n[device]\nplatform = cuda\n",
                    "f:2: platform = \"cuda\": needs [device] before it");
     assert_refused("[device]\nplatform = x\n[devices]\n",

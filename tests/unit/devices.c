@@ -100,7 +100,7 @@ static void devices_are_found_by_every_name(void **state)
     assert_string_equal(tn_device_origin(device), "found");
     assert_int_equal(tn_platform_device_get(world_platform(&w, "acme"), 3, &device, &err),
                      TN_NOT_FOUND);
-    assert_contains(err.message, "no device \"acme:3\"; acme has 3");
+    assert_contains(err.message, "no device \"acme:3\": acme has 3");
     assert_int_equal(tn_platform_device_get(world_platform(&w, "acme"), -1, &device, &err),
                      TN_NOT_FOUND);
     assert_int_equal(tn_platform_device_get(world_platform(&w, "tpu"), 0, &device, &err),
@@ -384,7 +384,7 @@ static void numbers_that_are_none_are_refused(void **state)
             describe(&w, "[device]\nplatform = stand\n[device]\nplatform = stand\n", &err),
             TN_CORRUPT);
         assert_contains(err.message, i ? "the number 3, which belongs to another device"
-                                       : "the number -5, which is none");
+                                       : "the number -5, which is not a device number");
         assert_int_equal(tn_platform_device_count(world_platform(&w, "stand")), 0);
         world_end(&w);
     }
@@ -460,7 +460,7 @@ static void one_for_planning_steps_back_for_one_that_runs(void **state)
     }
     assert_int_equal(tn_device_set(cuda, 0, &err), TN_OK);
     assert_int_equal(tn_platform_device_get(cuda, 2, &found, &err), TN_NOT_FOUND);
-    assert_string_equal(err.message, "no device \"cuda:2\"; cuda has 2");
+    assert_string_equal(err.message, "no device \"cuda:2\": cuda has 2");
     tn_registration_release(registration);
     assert_ptr_equal(world_device(&w, "cuda:0"), a); /* and comes forward again */
     assert_int_equal(tn_platform_device_count(cuda), 2);

@@ -558,7 +558,7 @@ static void a_selector_names_what_is_known(void **state)
     } unknown[] = {
         {"toy.matmul.fats", "no kernel \"toy.matmul.fats\"", "did you mean toy.matmul.fast?"},
         {"matmul/kernel:fast", "no kernel \"fast\"", ""},
-        {"library:mlk", "no library \"mlk\"", "did you mean mkl?"},
+        {"library:mlk", "unknown library \"mlk\"", "did you mean mkl?"},
         {"matmul/mlk", "or language \"mlk\" is known here", "did you mean mkl?"},
     };
     tn_error err;

@@ -303,7 +303,7 @@ static void refused_tensor_ends_at_once(void **state)
         {few_dimensions, TN_INVALID_ARGUMENT, "managed: ndim needs 0 to 32, found -1"},
         {many_dimensions, TN_INVALID_ARGUMENT, "managed: ndim needs 0 to 32, found 33"},
         {negative_dimension, TN_INVALID_ARGUMENT, "dimension 1 needs at least 0, found -1"},
-        {too_large, TN_INVALID_ARGUMENT, "more bytes of f32 than 63 bits count"},
+        {too_large, TN_INVALID_ARGUMENT, "its size in bytes of f32 exceeds 63 bits"},
         {wild_strides, TN_INVALID_ARGUMENT, "its strides span more than 63 bits of bytes"},
         {wild_offset, TN_INVALID_ARGUMENT, "its offset of 18446744073709551615 bytes"},
         {offset_of_63_bits, TN_INVALID_ARGUMENT, "its offset of 9223372036854775808 bytes"},

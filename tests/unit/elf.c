@@ -194,27 +194,27 @@ typedef struct change {
 static void spoilt_fields_are_named(void **state)
 {
     static const change changes[] = {
-        {0, 1, 'M', TN_CORRUPT, "does not begin as an ELF file does"},
+        {0, 1, 'M', TN_CORRUPT, "does not begin like an ELF file"},
         {AT_CLASS, 1, 1, TN_INCOMPATIBLE, "another word size or byte order"},
         {AT_ORDER, 1, 3, TN_INCOMPATIBLE, "another word size or byte order"},
         {AT_MACHINE, 2, 22, TN_INCOMPATIBLE, "built for s390x; this is "},
         {AT_MACHINE, 2, 9999, TN_INCOMPATIBLE, "built for another machine; this is "},
         {AT_TYPE, 2, 2, TN_CORRUPT, "an ELF file, but not a shared library"},
-        {AT_PHENTSIZE, 2, 32, TN_CORRUPT, "its program headers make no sense"},
-        {AT_PHNUM, 2, 0, TN_CORRUPT, "its program headers make no sense"},
-        {AT_PHNUM, 2, 257, TN_CORRUPT, "its program headers make no sense"},
-        {AT_PHNUM, 2, 256, TN_CORRUPT, "cut short: its program headers lie beyond its end"},
-        {AT_PHOFF, 8, UINT64_MAX, TN_CORRUPT, "cut short: its program headers lie beyond its end"},
-        {AT_LOAD + S_SIZE, 8, UINT64_MAX, TN_CORRUPT, "bytes are promised from 0 on"},
-        {AT_LOAD + S_OFFSET, 8, UINT64_MAX, TN_CORRUPT, "cut short: "},
-        {AT_LOAD + S_ADDRESS, 8, 0x20000, TN_CORRUPT, "its table of names makes no sense"},
-        {AT_LOAD + S_TYPE, 4, 6, TN_CORRUPT, "its table of names makes no sense"},
+        {AT_PHENTSIZE, 2, 32, TN_CORRUPT, "its program headers are invalid"},
+        {AT_PHNUM, 2, 0, TN_CORRUPT, "its program headers are invalid"},
+        {AT_PHNUM, 2, 257, TN_CORRUPT, "its program headers are invalid"},
+        {AT_PHNUM, 2, 256, TN_CORRUPT, "truncated: its program headers are beyond its end"},
+        {AT_PHOFF, 8, UINT64_MAX, TN_CORRUPT, "truncated: its program headers are beyond its end"},
+        {AT_LOAD + S_SIZE, 8, UINT64_MAX, TN_CORRUPT, "bytes from offset 0"},
+        {AT_LOAD + S_OFFSET, 8, UINT64_MAX, TN_CORRUPT, "truncated: "},
+        {AT_LOAD + S_ADDRESS, 8, 0x20000, TN_CORRUPT, "its string table is invalid"},
+        {AT_LOAD + S_TYPE, 4, 6, TN_CORRUPT, "its string table is invalid"},
         {AT_DYNAMIC + S_TYPE, 4, 6, TN_CORRUPT, "it has no dynamic section"},
-        {AT_DYNAMIC + S_SIZE, 8, 0x10000, TN_CORRUPT, "cut short: "},
-        {D_NAMES, 8, 0, TN_CORRUPT, "its table of names makes no sense"},
-        {D_NAMES, 8, UINT64_MAX, TN_CORRUPT, "its table of names makes no sense"},
-        {D_NAMES_SIZE, 8, (16 << 20) + 1, TN_CORRUPT, "its table of names makes no sense"},
-        {D_NAMES_SIZE, 8, 16 << 20, TN_CORRUPT, "cut short: its table of names lies beyond"},
+        {AT_DYNAMIC + S_SIZE, 8, 0x10000, TN_CORRUPT, "truncated: "},
+        {D_NAMES, 8, 0, TN_CORRUPT, "its string table is invalid"},
+        {D_NAMES, 8, UINT64_MAX, TN_CORRUPT, "its string table is invalid"},
+        {D_NAMES_SIZE, 8, (16 << 20) + 1, TN_CORRUPT, "its string table is invalid"},
+        {D_NAMES_SIZE, 8, 16 << 20, TN_CORRUPT, "truncated: its string table is beyond"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
@@ -241,7 +241,7 @@ static void file_cut_anywhere_is_refused(void **state)
         image cut = whole;
         cut.size = size;
         assert_int_equal(inspect(&cut, &facts, &err), TN_CORRUPT);
-        assert_contains(err.message, size < AT_LOAD ? "bytes are too few" : "cut short: ");
+        assert_contains(err.message, size < AT_LOAD ? "bytes are too few" : "truncated: ");
     }
 }
 

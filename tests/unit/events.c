@@ -308,7 +308,7 @@ static void time_is_checked_in_order(void **state)
     record(stop, NULL);
     assert_int_equal(tn_event_synchronize(stop, &err), TN_OK);
     assert_int_equal(tn_event_elapsed_time(start, stop, &ms, &err), TN_NOT_READY);
-    assert_contains(err.message, "start is recorded on async:0, but its stream has not come");
+    assert_contains(err.message, "start is recorded on async:0, but its stream has not reached it");
     assert_int_equal(tn_event_elapsed_time(stop, start, &ms, &err), TN_NOT_READY);
     assert_true(ms == 77);
     async_gate_open(gate);
@@ -479,7 +479,7 @@ static void processes_see_each_others_records(void **state)
     assert_int_equal(is_done(copy), 1);
     record(copy, NULL);
     assert_int_equal(tn_event_import(device("cpu:0"), &handle, &event, &err), TN_NOT_FOUND);
-    assert_contains(err.message, "whoever made it has released it");
+    assert_contains(err.message, "its creator released it");
     tn_event_release(copy);
     tn_event_release(first);
 }

@@ -183,7 +183,7 @@ static void facts_of_a_hybrid(void **state)
     assert_int_equal(facts->threads, 2);
     assert_fact(&facts->max_khz, 4100000, "cpuinfo_max_freq");
     assert_fact(&facts->l2_cache, 2048 << 10, "/sys/devices/system/cpu/cpu*/cache");
-    assert_fact(&facts->l3_cache, -1, "no size of a cache of level 3");
+    assert_fact(&facts->l3_cache, -1, "no size for the level 3 cache");
     assert_fact(&facts->cores, -1, "missing for 4 online processors");
     assert_fact(&facts->memory_in_use, 1234 * sysconf(_SC_PAGESIZE), "/proc/self/statm");
     (void)tni_cpu_features_write(tni_cpu_features(), features, sizeof features);
@@ -263,8 +263,8 @@ static void resident_memory_of_all_sorts(void **state)
         const char *text, *origin;
         int64_t pages;
     } rows[] = {
-        {"10 3 1 1 0 1 0\n", "/proc/self/statm, the resident pages", 3},
-        {"10 3", "/proc/self/statm, the resident pages", 3},
+        {"10 3 1 1 0 1 0\n", "/proc/self/statm, resident pages", 3},
+        {"10 3", "/proc/self/statm, resident pages", 3},
         {"10\n", "/proc/self/statm: found \"10\", expected the number of resident pages", -1},
         {"", "/proc/self/statm: found \"\"", -1},
         {"10 many\n", "found \"10 many\"", -1},

@@ -54,8 +54,10 @@ static void check_foreign(const tn_library_state *state)
     assert_int_equal(state->available, TN_AVAILABLE_NO);
     assert_int_equal(state->version, -1);
     assert_string_equal(state->version_text, "");
-    assert_contains(state->reason, "no module here uses it");
-    assert_contains(state->remedy, "put a module that offers it into a folder of `tenon modules`");
+    assert_contains(state->reason, "no loaded module uses it");
+    assert_contains(
+        state->remedy,
+        "install a module that offers it into a module folder (`tenon modules` lists them)");
     assert_int_equal(tn_library_try(library_of(state->name), &err), TN_UNAVAILABLE);
     assert_contains(err.message, "is not available: ");
     assert_contains(err.message, state->reason);
@@ -94,7 +96,7 @@ static void mps_tells_whether_it_is_built_and_available(void **state)
     assert_int_equal(mps.built, 0);
     assert_int_equal(mps.available, TN_AVAILABLE_NO);
     assert_string_equal(mps.platform, "mps");
-    assert_contains(mps.reason, "it is part of macOS, and this is linux-");
+    assert_contains(mps.reason, "it is part of macOS, but this is linux-");
     assert_string_equal(mps.remedy, ""); /* nothing helps */
 }
 
@@ -187,7 +189,7 @@ static void kleidiai_tells_whether_it_is_available(void **state)
 #if defined(__aarch64__)
     check_foreign(&kleidiai);
 #else
-    assert_contains(kleidiai.reason, "it is for Arm processors, and this is linux-");
+    assert_contains(kleidiai.reason, "it is for Arm processors, but this is linux-");
 #endif
 }
 
@@ -201,7 +203,8 @@ static void a_file_that_no_module_uses_is_where_the_loader_has_it(void **state)
     if (!handle)
         skip_because("libOpenCL.so.1 is not here");
     assert_int_equal(dlinfo(handle, RTLD_DI_ORIGIN, found), 0);
-    snprintf(said, sizeof said, "libOpenCL.so.1 is at %s, but no module here uses it", opencl.path);
+    snprintf(said, sizeof said, "libOpenCL.so.1 is at %s, but no loaded module uses it",
+             opencl.path);
     assert_string_equal(opencl.reason, said);
     snprintf(said, sizeof said, "%s/libOpenCL.so.1", found);
     assert_non_null(realpath(said, found));
@@ -274,7 +277,7 @@ static void unknown_names_are_told_the_nearest(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_int_equal(tn_library_get(cases[i][0], &library, &err), TN_NOT_FOUND);
-        snprintf(words, sizeof words, "no library \"%s\": ", cases[i][0]);
+        snprintf(words, sizeof words, "unknown library \"%s\": ", cases[i][0]);
         assert_contains(err.message, words);
         snprintf(words, sizeof words, "; did you mean %s?", cases[i][1]);
         assert_contains(err.message, words);

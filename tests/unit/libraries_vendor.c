@@ -415,9 +415,10 @@ static bool both_are_found(void)
     tn_library_state found = openmp();
     return loaded && found.available == TN_AVAILABLE_YES &&
            strcmp(found.path, STAND_INS "/libgomp.so.1") == 0 &&
-           says(found.reason, "2 OpenMP run-times are in this process") &&
+           says(found.reason, "2 OpenMP runtimes are loaded in this process") &&
            says(found.reason, "/libgomp.so.1") && says(found.reason, "/libomp.so.5") &&
-           says(found.reason, "can hang or crash") && says(found.remedy, "built for one of them");
+           says(found.reason, "can hang or crash") &&
+           says(found.remedy, "in the process for one of them");
 }
 
 /* Packagers rename the ones that they ship. */
@@ -430,7 +431,7 @@ static bool three_are_found(void)
     bool loaded = made && dlopen(path, RTLD_NOW) != NULL;
     (void)unlink(path);
     (void)rmdir(renamed);
-    return loaded && both_are_found() == false && says(openmp().reason, "3 OpenMP run-times") &&
+    return loaded && both_are_found() == false && says(openmp().reason, "3 OpenMP runtimes") &&
            says(openmp().reason, "libgomp-0123abcd.so.1") && says(openmp().reason, "among them");
 }
 
@@ -483,7 +484,7 @@ static bool another_run_time_is_refused(void)
     tn_error err = {0};
     bool loaded = dlopen(STAND_INS "/libomp.so.5", RTLD_NOW) != NULL;
     return loaded && tni_library_openmp_check(needy, &err) == TN_INCOMPATIBLE &&
-           says(err.message, "/libneedy.so needs the OpenMP run-time libgomp.so.1, and ") &&
+           says(err.message, "/libneedy.so needs the OpenMP runtime libgomp.so.1, but ") &&
            says(err.message, "/libomp.so.5 is in this process") && is_refused_far_away() &&
            tni_library_openmp_check(STAND_INS "/libdnnl.so.2", NULL) == TN_OK &&
            tni_library_openmp_check("libnowhere.so.1", NULL) == TN_OK;
@@ -514,7 +515,7 @@ static void openmp_is_what_the_process_has(void **state)
         skip_because("this program has an OpenMP run-time of its own");
     tn_library_state none = openmp();
     assert_int_equal(none.built, 0);
-    assert_contains(none.reason, "no OpenMP run-time is in this process");
+    assert_contains(none.reason, "no OpenMP runtime is loaded in this process");
     void *handle = dlopen("libgomp.so.1", RTLD_LAZY | RTLD_NOLOAD);
     assert_null(handle); /* it was not opened to find out */
     if (none.available == TN_AVAILABLE_YES)

@@ -48,8 +48,10 @@ static void ids_are_vendors_and_classes(void **state)
         assert_true(tni_span_is(span, wrong[i][1]));
         assert_int_equal(at("/nowhere", wrong[i][0]).holds, -1);
     }
-    look_expect(at("/nowhere", "10de|nvidia"), -1, 0,
-                "\"nvidia\" is no PCI id: write VENDOR, VENDOR:CLASS or VENDOR/DEVICE, as 10de:03");
+    look_expect(
+        at("/nowhere", "10de|nvidia"), -1, 0,
+        "\"nvidia\" is not a PCI id: expected VENDOR, VENDOR:CLASS or VENDOR/DEVICE, such as "
+        "10de:03");
 }
 
 static void ids_fit_by_the_beginning_of_a_class(void **state)
@@ -206,11 +208,9 @@ static void bus_without_devices_has_none(void **state)
 {
     const char *root = look_root();
     (void)state;
-    look_expect(at(root, "10de"), -1, 0,
-                "no PCI bus to be seen: /sys/bus/pci/devices does not exist");
+    look_expect(at(root, "10de"), -1, 0, "no PCI bus found: /sys/bus/pci/devices does not exist");
     tree_put(root, "/proc/bus/pci/devices", "%s", "");
-    look_expect(at(root, "10de"), -1, 0,
-                "no PCI bus to be seen: /sys/bus/pci/devices does not exist");
+    look_expect(at(root, "10de"), -1, 0, "no PCI bus found: /sys/bus/pci/devices does not exist");
     tree_put(root, "/sys/bus/pci/devices/.gitkeep", "%s", "");
     look_expect(at(root, "10de"), 0, 0, "absent");
 }
@@ -261,10 +261,10 @@ static void vendor_without_a_class_in_sight_is_not_known(void **state)
     (void)state;
     put_list(root, both, 2);
     look_expect(at(root, "10de:03"), -1, 0,
-                "2 of that vendor, but /sys/bus/pci/devices does not show of what class");
+                "2 of that vendor, but /sys/bus/pci/devices does not show their class");
     put_device(root, &bridge);
     look_expect(at(root, "10de:03"), -1, 0,
-                "2 of that vendor, but /sys/bus/pci/devices does not show of what class");
+                "2 of that vendor, but /sys/bus/pci/devices does not show their class");
     look_expect(at(root, "1002:03"), 0, 0, "absent");
 }
 

@@ -7,10 +7,10 @@ static void offline_processors_do_not_count(void **state)
                                            {NULL, NULL}};
     (void)state;
     begin_with(entries, "0-7");
-    assert_known(*limit(TNI_LIMIT_AFFINITY), 4, "0-7, less what is offline");
+    assert_known(*limit(TNI_LIMIT_AFFINITY), 4, "0-7, minus the offline ones");
     end();
     begin_with(entries, "6-7");
-    assert_state(*limit(TNI_LIMIT_AFFINITY), TNI_FACT_MALFORMED, "6-7, less what is offline");
+    assert_state(*limit(TNI_LIMIT_AFFINITY), TNI_FACT_MALFORMED, "6-7, minus the offline ones");
     assert_budget(4, TNI_LIMIT_ONLINE);
     end();
 }
@@ -42,7 +42,7 @@ static void memory_of_all_sorts(void **state)
         {NULL, NULL}};
     (void)state;
     begin_with(stat, NULL);
-    assert_known(machine->memory.available, 768 * MiB, "an unknown part, taken as 0");
+    assert_known(machine->memory.available, 768 * MiB, "an unknown part, counted as 0");
     assert_contains(machine->notes[0], "memory.stat: found \"-5\"");
     end();
     begin_with(old, NULL);
@@ -58,7 +58,7 @@ static void memory_of_all_sorts(void **state)
     end();
     begin_with(absurd, NULL);
     assert_state(machine->memory.total, TNI_FACT_MALFORMED, "found \"99999999999999999 kB\"");
-    assert_state(machine->memory.available, TNI_FACT_MALFORMED, "beyond all machines");
+    assert_state(machine->memory.available, TNI_FACT_MALFORMED, "impossible sizes");
     assert_int_equal(machine->note_count, 2);
     end();
 }
@@ -247,7 +247,7 @@ static void hypervisors_are_named(void **state)
             assert_string_equal(found->text, rows[i].name);
         else
             assert_null(found->text);
-        assert_contains(found->origin, rows[i].name ? rows[i].path : "no sign");
+        assert_contains(found->origin, rows[i].name ? rows[i].path : "none detected");
         end();
     }
 }
@@ -293,7 +293,7 @@ static void identity_is_stable(void **state)
     assert_string_equal(a, "2b0e996d-f6c6-80f0-b7dd-bd552a33f380");
     copy_uuid(lower, "product_uuid", b);
     assert_string_equal(a, b);
-    copy_uuid(blank, "which other machines may share", a);
+    copy_uuid(blank, "which are not unique", a);
     copy_uuid(looks, "model and number of processors", b);
     assert_string_not_equal(a, b);
     copy_uuid(looks, "model and number of processors", a);

@@ -8,9 +8,12 @@ static void docker_with_version_1(void **state)
         {"/proc/self/cgroup", "11:cpuset:/docker/4c1f\n9:cpu,cpuacct:/docker/4c1f\n"
                               "6:memory:/docker/4c1f\n1:name=systemd:/docker/4c1f\n"},
         {"/proc/self/mountinfo",
-         "618 617 0:29 /docker/4c1f /sys/fs/cgroup/cpu,cpuacct ro,nosuid master:15 - cgroup cgroup rw,cpu,cpuacct\n"
-         "619 617 0:31 /docker/4c1f /sys/fs/cgroup/memory ro,nosuid master:17 - cgroup cgroup rw,memory\n"
-         "620 617 0:33 /docker/4c1f /sys/fs/cgroup/cpuset ro,nosuid master:19 - cgroup cgroup rw,cpuset\n"},
+         "618 617 0:29 /docker/4c1f /sys/fs/cgroup/cpu,cpuacct ro,nosuid master:15 - cgroup "
+         "cgroup rw,cpu,cpuacct\n"
+         "619 617 0:31 /docker/4c1f /sys/fs/cgroup/memory ro,nosuid master:17 - cgroup cgroup "
+         "rw,memory\n"
+         "620 617 0:33 /docker/4c1f /sys/fs/cgroup/cpuset ro,nosuid master:19 - cgroup cgroup "
+         "rw,cpuset\n"},
         {"/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "50000\n"},
         {"/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n"},
         {"/sys/fs/cgroup/cpuset/cpuset.cpus", "0-7\n"},
@@ -41,7 +44,8 @@ static void docker_with_version_2(void **state)
     static const struct entry entries[] = {
         {"/proc/self/cgroup", "0::/\n"},
         {"/proc/self/mountinfo",
-         "724 723 0:28 / /sys/fs/cgroup ro,nosuid,nodev,noexec,relatime - cgroup2 cgroup rw,nsdelegate,memory_recursiveprot\n"},
+         "724 723 0:28 / /sys/fs/cgroup ro,nosuid,nodev,noexec,relatime - cgroup2 cgroup "
+         "rw,nsdelegate,memory_recursiveprot\n"},
         {"/sys/fs/cgroup/cpu.max", "150000 100000\n"},
         {"/sys/fs/cgroup/cpuset.cpus.effective", "0-7\n"},
         {"/sys/fs/cgroup/memory.max", "2147483648\n"},
@@ -141,7 +145,7 @@ static void kubernetes_with_version_1(void **state)
     assert_known(*limit(TNI_LIMIT_CPUSET), 3, "cpuset.cpus 2-3,6");
     assert_known(machine->memory.total, 128 * MiB,
                  "memory.stat hierarchical_memory_limit 134217728");
-    assert_known(machine->memory.available, 112 * MiB, "an unknown part, taken as 0");
+    assert_known(machine->memory.available, 112 * MiB, "an unknown part, counted as 0");
     end();
 #undef POD
 }
@@ -221,7 +225,8 @@ static void mounts_and_names_of_all_sorts(void **state)
         {"/proc/self/cgroup", "not a line\n\n0::/a b/c:d/gone (deleted)\n"},
         {"/proc/self/mountinfo",
          "1 0 0:9 /a\\040b/c:d /mnt/part rw - cgroup2 cgroup2 rw\n"
-         "2 0 0:9 / /mnt/all\\040of\\134it rw,noatime shared:1 master:2 propagate_from:3 - cgroup2 none rw\n"
+         "2 0 0:9 / /mnt/all\\040of\\134it rw,noatime shared:1 master:2 propagate_from:3 - "
+         "cgroup2 none rw\n"
          "3 0 0:9 /a\\040b /mnt/some rw - cgroup2 cgroup2 rw\n"
          "4 0 0:9 /x /mnt/other rw - cgroup2 cgroup2 rw\n"
          "5 0 0:9 / /mnt/cut rw -\n"},
@@ -252,14 +257,14 @@ static void groups_out_of_sight(void **state)
     (void)state;
     begin_with(above, "0-7");
     assert_known(*limit(TNI_LIMIT_QUOTA), 3,
-                 "cgroup v2 /sys/fs/cgroup (/ is not seen below it) cpu.max");
+                 "cgroup v2 /sys/fs/cgroup (/ is not visible below it) cpu.max");
     assert_state(machine->memory.limit, TNI_FACT_UNKNOWN, "/ is not seen below it");
     end();
     begin_with(outside, "0-7");
     assert_budget(8, TNI_LIMIT_ONLINE);
     assert_state(*limit(TNI_LIMIT_QUOTA), TNI_FACT_UNKNOWN,
-                 "no mount shows cgroup v2 /../elsewhere");
-    assert_state(machine->memory.limit, TNI_FACT_UNKNOWN, "no mount shows");
+                 "cgroup v2 /../elsewhere is not mounted");
+    assert_state(machine->memory.limit, TNI_FACT_UNKNOWN, "is not mounted");
     assert_known(machine->memory.total, 16384 * MiB, "MemTotal");
     end();
 }
@@ -282,7 +287,7 @@ static void groups_below_a_mount(void **state)
     (void)state;
     begin_with(beside, "0-7");
     assert_known(*limit(TNI_LIMIT_QUOTA), 3,
-                 "/sys/fs/cgroup (/docker is not seen below it) cpu.max");
+                 "/sys/fs/cgroup (/docker is not visible below it) cpu.max");
     end();
     begin_with(below, "0-7");
     assert_known(*limit(TNI_LIMIT_QUOTA), 4, "cgroup v2 /sys/fs/cgroup/1 cpu.max");

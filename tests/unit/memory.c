@@ -438,8 +438,8 @@ static void wrong_frees_change_nothing(void **state)
     char *a = take(s.north[0], 100, NULL);
     tn_memory_free(s.north[0], a + 1);
     tn_memory_free(s.north[1], a);
-    snprintf(words, sizeof words, "north:1: %p is not freed: it is no allocation of this device",
-             (void *)a);
+    snprintf(words, sizeof words,
+             "north:1: %p is not freed: it is not an allocation of this device", (void *)a);
     assert_contains(logged, words);
     tn_memory_host_free(s.north[0], a);
     assert_contains(logged, "it is not allocated host memory of this device");
@@ -532,7 +532,7 @@ static void what_a_platform_gives_is_checked(void **state)
     void *a = take(s.north[0], 100, NULL);
     atomic_store(&space_gives, a);
     assert_int_equal(tn_memory_alloc(s.north[0], 1, NULL, &none, &err), TN_INTERNAL);
-    assert_contains(err.message, "north:0: it gave 0x");
+    assert_contains(err.message, "north:0: it returned 0x");
     assert_contains(err.message, ", which is already allocated");
     assert_int_equal(space_look(NORTH).frees, 0);
     atomic_store(&space_gives, odd + (65 - (uintptr_t)odd % 64));

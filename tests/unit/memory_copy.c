@@ -408,13 +408,13 @@ static void copies_that_make_no_sense_are_refused(void **state)
          "to_pitch is 3, less than a row of 4 bytes"},
         {{.to = a, .from = b, .bytes = 4, .rows = 2, .from_pitch = 1},
          "from_pitch is 1, less than a row of 4 bytes"},
-        {{.to = a, .from = b, .bytes = UINT64_MAX}, "reach beyond the last address from to"},
+        {{.to = a, .from = b, .bytes = UINT64_MAX}, "exceed the address space from to"},
         {{.to = a, .from = b, .bytes = 1, .rows = UINT64_MAX, .to_pitch = 2},
          "18446744073709551615 rows of 1 bytes with a pitch of 2 exceed the address space from to"},
         {{.to = a, .from = b, .bytes = 1, .rows = (UINT64_C(1) << 63) + 1, .to_pitch = 2},
-         "beyond the last address from to"}, /* a product that wraps to 0 */
+         "exceed the address space from to"}, /* a product that wraps to 0 */
         {{.to = a, .from = b, .bytes = 8, .rows = 3, .to_pitch = 8, .from_pitch = UINT64_MAX / 2},
-         "beyond the last address from from"},
+         "exceed the address space from from"},
         {{.to = a, .from = b, .bytes = UINT64_MAX / 2, .rows = 3}, "exceed the address space"},
     };
     tn_error err = {0};

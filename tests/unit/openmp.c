@@ -22,7 +22,7 @@ static void set(const char *text)
 static void count_line(void *user, int32_t level, const char *text)
 {
     (void)level;
-    if (strstr(text, "no OpenMP run-time is in this process"))
+    if (strstr(text, "no OpenMP runtime is loaded in this process"))
         atomic_fetch_add((_Atomic int *)user, 1);
 }
 

@@ -337,7 +337,7 @@ static void numbers_are_known_without_devices(void **state)
     assert_contains(err.message, "GPU-12345678");
     assert_int_equal(convert(cuda, TN_ID_PHYSICAL, 0, TN_ID_VISIBLE, &err), -1);
     assert_int_equal(err.status, TN_UNSUPPORTED); /* the UUID may be its */
-    assert_contains(err.message, "CUDA_VISIBLE_DEVICES names devices by UUID");
+    assert_contains(err.message, "CUDA_VISIBLE_DEVICES lists devices by UUID");
     setenv("CUDA_VISIBLE_DEVICES", "3,1", 1);
     assert_int_equal(convert(cuda, TN_ID_PHYSICAL, 0, TN_ID_VISIBLE, &err), -1);
     assert_int_equal(err.status, TN_NOT_FOUND);

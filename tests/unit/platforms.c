@@ -305,7 +305,7 @@ static void variable_is_honoured_or_refused(void **state)
          "TENON_PLATFORM: unknown platform \"acne\"; platforms: cpu, cuda, rocm, "
          "tpu, mps, xpu, npu, opencl, acme, bolt, stand; did you mean acme?"},
         {"CPU", TN_NOT_FOUND, "did you mean cpu?"},
-        {"\xff\n", TN_NOT_FOUND, "no platform"},
+        {"\xff\n", TN_NOT_FOUND, "unknown platform"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -354,7 +354,7 @@ static void loops_survive_want_of_threads(void **state)
         tni_sys_fault_set(NULL);
         assert_int_equal(tni_pool_threads(pool), given + 1);
         assert_contains(heard, "warning: loops run on ");
-        assert_contains(heard, " of 5 threads: the system gave no new thread (error ");
+        assert_contains(heard, " of 5 threads: the system could not create a thread (error ");
         assert_true(loop_is_right(pool, 1000)); /* does not ask again */
         assert_int_equal(tni_pool_threads(pool), given + 1);
         tni_pool_destroy(pool);

@@ -330,7 +330,7 @@ static void wrong_fills_are_refused(void **state)
     refuse(tn_random_fill_uniform, TN_F32, &out, INT64_MAX, TN_INVALID_ARGUMENT,
            "9223372036854775807 elements of f32 exceed the address space");
     refuse(tn_random_fill_normal, TN_F64, &out, PTRDIFF_MAX / 8 + 1, TN_INVALID_ARGUMENT,
-           "elements of f64 are more bytes");
+           "elements of f64 exceed the address space");
     assert_int_equal(out, 1);
 }
 

@@ -222,7 +222,7 @@ static void reset_that_fails_is_told_as_any_call(void **state)
     (void)state;
     frail.reset = 99;
     assert_int_equal(tn_device_reset(device, &err), TN_INTERNAL);
-    assert_string_equal(err.message, "frail:0 gave the status 99, which does not exist");
+    assert_string_equal(err.message, "frail:0 returned the status 99, which does not exist");
     frail.reset = -1;
     assert_int_equal(tn_device_reset(device, &err), TN_INTERNAL);
     frail.reset = TN_IO;

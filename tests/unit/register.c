@@ -61,7 +61,7 @@ static void second_of_a_name_is_refused_or_replaces(void **state)
     original = world_device(&w, "acme:0");
     assert_int_equal(tni_platforms_register(w.set, entry_of(WORLD_ACME), 0, &first, &err),
                      TN_ALREADY_EXISTS);
-    assert_contains(err.message, "a module \"acme\" is ready already, from the library itself");
+    assert_contains(err.message, "a module \"acme\" is already loaded from the library itself");
     assert_null(first);
     assert_int_equal(
         tni_platforms_register(w.set, entry_of(WORLD_ACME), TN_MODULE_REPLACE, &first, &err),
@@ -96,7 +96,7 @@ static void what_stops_is_said_and_leaves_nothing(void **state)
     (void)state;
     world_make(&w, WORLD_CPU, NULL);
     assert_int_equal(tni_platforms_register(w.set, refuse, 0, &registration, &err), TN_UNSUPPORTED);
-    assert_contains(err.message, "stopped at opened: its entry refused: not today; remedy: tell");
+    assert_contains(err.message, "stopped at opened: its entry failed: not today; remedy: report");
     assert_int_equal(tni_platforms_register(w.set, entry_of(WORLD_BROKEN), 0, &registration, &err),
                      TN_DEVICE_LOST);
     assert_contains(err.message, "the board does not answer");
@@ -152,11 +152,10 @@ static void another_kind_is_refused(void **state)
     for (size_t i = 0; i < 2; i++) {
         assert_int_equal(tni_platforms_register(w.set, impostor, flags[i], &registration, &err),
                          TN_INVALID_ARGUMENT);
-        assert_contains(
-            err.message,
-            "module impostor stopped at opened: platform row 1 \"cpu\": kind needs 1 "
-            "(cpu), which the name stands for, found 9 (out-of-tree); give the row that "
-            "kind, or another name");
+        assert_contains(err.message,
+                        "module impostor stopped at opened: platform row 1 \"cpu\": kind needs "
+                        "1 (cpu) for this name, found 9 (out-of-tree); change the kind "
+                        "or the name of the row");
         assert_null(registration);
         assert_ptr_equal(world_device(&w, "cpu:0"), cpu);
     }
@@ -210,11 +209,11 @@ static void report_says_who_serves_instead(void **state)
     assert_string_equal(module_of(list, "acme")->remedy, "");
     assert_contains(module_of(list, "rival")->message,
                     "offers 1 platform, 3 devices, 1 language, 1 communicator; platform acme is "
-                    "served by module acme, which came first");
+                    "provided by module acme, which came first");
     assert_contains(module_of(list, "rival")->remedy, "TN_MODULE_REPLACE");
     assert_contains(module_of(list, "relative")->message,
-                    "; platform acme is not taken in: its row has kind npu, and module acme, which "
-                    "came first, has it as kind out-of-tree");
+                    "; platform acme is ignored: its row has kind npu, but module acme, which "
+                    "came first, has kind out-of-tree");
     tn_module_list_release(list);
     tni_registry_destroy(registry);
 }
@@ -231,9 +230,10 @@ static void report_follows_replacements(void **state)
     assert_int_equal(tni_platforms_register(w.set, rival, TN_MODULE_REPLACE, &registration, &err),
                      TN_OK);
     assert_int_equal(tni_registry_list(w.registry, &list, &err), TN_OK);
-    assert_contains(module_of(list, "acme")->message,
-                    "; platform acme is served by module rival, which the program put in the place "
-                    "of others");
+    assert_contains(
+        module_of(list, "acme")->message,
+        "; platform acme is provided by module rival, which the program registered as a "
+        "replacement");
     assert_string_equal(module_of(list, "acme")->remedy, "");
     assert_null(strstr(module_of(list, "rival")->message, "platform acme"));
     tn_module_list_release(list);
@@ -293,7 +293,7 @@ static void report_says_what_became_of_it(void **state)
     assert_string_equal(row->name, "rival");
     assert_int_equal(row->stage, TN_STAGE_PROBED);
     assert_int_equal(row->status, TN_ALREADY_EXISTS);
-    assert_contains(row->message, "platform acme is served by module acme already");
+    assert_contains(row->message, "platform acme is already provided by module acme");
     assert_contains(row->remedy, "TN_MODULE_REPLACE");
     tn_module_list_release(list);
     assert_int_equal(tni_platforms_register(w.set, entry_of(WORLD_BOLT), 0, &registration, &err),

@@ -398,15 +398,15 @@ static void bad_platforms_are_refused(void **state)
             "platform row 1: struct_size needs at least 424, found 423"),
         TEXT(platform.name, NULL,
              "platform row 1: name needs 1 to 48 of a-z 0-9 - _, beginning with a letter or digit"),
-        TEXT(platform.name, "best", "name needs another word: \"best\" chooses a device"),
+        TEXT(platform.name, "best", "name cannot be \"best\", which selects a device"),
         TEXT(platform.name, "Acme", "found \"Acme\""),
         TEXT(platform.name, "acme.x", "found \"acme.x\""),
-        TEXT(platform2.name, "acme", "platform row 2 \"acme\": row 1 has the same name"),
+        TEXT(platform2.name, "acme", "platform row 2 \"acme\": duplicate name, also in row 1"),
         SET(platform.kind, int32_t, 0, "platform row 1 \"acme\": kind needs 1 to 9, found 0"),
         SET(platform.kind, int32_t, TN_PLATFORM_KIND_COUNT, "kind needs 1 to 9, found 10"),
         TEXT(platform.name, "cuda",
-             "platform row 1 \"cuda\": kind needs 2 (cuda), which the name stands for, found 9 "
-             "(out-of-tree); give the row that kind, or another name"),
+             "platform row 1 \"cuda\": kind needs 2 (cuda) for this name, found 9 "
+             "(out-of-tree); change the kind or the name of the row"),
         SET(platform2.flags, uint32_t, 17, "platform row 2 \"acme2\": flags has unknown bits 0x10"),
         TEXT(platform.device_name, "", "device_name needs 1 to 64 bytes, or NULL"),
         TEXT(platform.device_type, long_word, "device_type needs 1 to 64 bytes, or NULL"),
@@ -425,16 +425,17 @@ static void bad_platforms_are_refused(void **state)
         NO_FUNCTION(platform.memory_free, "memory_free is NULL"),
         NO_FUNCTION(platform2.copy, "platform row 2 \"acme2\": copy is NULL"),
         {offsetof(rows, platform.graph_destroy), sizeof ends, &ends,
-         "graphs need all their functions or none: graph_destroy is there, graph_begin is NULL"},
+         "graphs need all their functions or none: graph_destroy is set, graph_begin is NULL"},
         {offsetof(rows, platform.capture_free), sizeof ends, &ends,
-         "captures need all their functions or none: capture_free is there, stream_is_captured is "
+         "captures need all their functions or none: capture_free is set, stream_is_captured is "
          "NULL"},
         {offsetof(rows, platform.device_leave), sizeof ends, &ends,
-         "device_enter and device_leave come together: device_enter is NULL"},
+         "device_enter and device_leave must be set together: device_enter is NULL"},
         {offsetof(rows, platform.memory_free_on), sizeof frees, &frees,
-         "memory_alloc_on and memory_free_on come together: memory_alloc_on is NULL"},
+         "memory_alloc_on and memory_free_on must be set together: memory_alloc_on is NULL"},
         {offsetof(rows, platform.stream_destroy), sizeof ends, &ends,
-         "streams need all their functions or none: stream_destroy is there, stream_create is NULL"},
+         "streams need all their functions or none: stream_destroy is set, stream_create is "
+         "NULL"},
     };
     (void)state;
     check_faults(faults, sizeof faults / sizeof faults[0]);
@@ -460,12 +461,12 @@ static void bad_libraries_are_refused(void **state)
         TEXT(library.remedy, NULL, "remedy is NULL"),
         TEXT(library.remedy, "", "remedy is empty"),
         TEXT(library.other, "Acme BLAS", "other needs 1 to 48 of a-z 0-9 - _, beginning with"),
-        TEXT(library.other, "acmeblas", "other is the name itself"),
+        TEXT(library.other, "acmeblas", "other is the same as name"),
         TEXT(library.verbose_setting, "", "verbose_setting needs 1 to 64 bytes, or NULL"),
         TEXT(library.verbose_setting, "acmeblas.verbose",
-             "verbose and verbose_setting come together: verbose is NULL"),
+             "verbose and verbose_setting must be set together: verbose is NULL"),
         {offsetof(rows, library.verbose), sizeof talks, &talks,
-         "verbose and verbose_setting come together: verbose_setting is NULL"},
+         "verbose and verbose_setting must be set together: verbose_setting is NULL"},
     };
     (void)state;
     check_faults(faults, sizeof faults / sizeof faults[0]);
@@ -509,9 +510,9 @@ static void bad_kernels_are_refused(void **state)
         SET(kernel.cpu_needs, uint64_t, TN_CPU_BIT(AVX2) | UINT64_C(1) << 62,
             "cpu_needs has unknown bits 0x4000000000000000"),
         SET(kernel.plan_release, release_function, plan_release,
-            "plan and plan_release come together: plan is NULL"),
+            "plan and plan_release must be set together: plan is NULL"),
         SET(kernel.pack_release, release_function, plan_release,
-            "pack and pack_release come together: pack is NULL"),
+            "pack and pack_release must be set together: pack is NULL"),
         SET(kernel.alignment, int64_t, 24,
             "alignment needs 0 or a power of two up to 64, found 24"),
         SET(kernel.alignment, int64_t, -8,

@@ -119,17 +119,17 @@ static void contradictions_are_refused_with_both_rows(void **state)
         bool one_row;
     } rows[] = {
         {TN_FORBID, TN_REQUIRE, "library:mkl", "matmul/library:mkl",
-         "rules says forbid:library:mkl and matmul.library says require:matmul/library:mkl, both of "
-         "the level process: nothing is left of what is required; take one of them back",
+         "rules says forbid:library:mkl and matmul.library says require:matmul/library:mkl, both "
+         "in the level process: the requirements exclude each other; remove one of them",
          false},
         {TN_REQUIRE, TN_FORBID, "a.b.c", "a.*",
          "rules says require:a.b.c and matmul.library says forbid:a.*, both", false},
-        {TN_REQUIRE, TN_FORBID, "mkl", "MKL", "nothing is left of what is required", false},
-        {TN_REQUIRE, TN_FORBID, "mkl", "mkl", "nothing is left of what is required", true},
+        {TN_REQUIRE, TN_FORBID, "mkl", "MKL", "the requirements exclude each other", false},
+        {TN_REQUIRE, TN_FORBID, "mkl", "mkl", "the requirements exclude each other", true},
         {TN_PREFER, TN_AVOID, "mkl", "mkl",
          "rules says prefer:mkl and rules says avoid:mkl, both of ", true},
-        {TN_PERMIT, TN_FORBID, "mkl", "mkl", "a selector has one strength", true},
-        {TN_REQUIRE, TN_PREFER, "x.y", "kernel:x.y", "a selector has one strength", true},
+        {TN_PERMIT, TN_FORBID, "mkl", "mkl", "a selector can have only one strength", true},
+        {TN_REQUIRE, TN_PREFER, "x.y", "kernel:x.y", "a selector can have only one strength", true},
         {TN_FORBID, TN_REQUIRE, "matmul/library:mkl", "library:mkl", NULL, true},
         {TN_FORBID, TN_REQUIRE, "library:mkl", "mkl", NULL, true},
         {TN_FORBID, TN_AVOID, "mkl*", "mkl", NULL, true},
@@ -153,8 +153,8 @@ static void contradictions_are_refused_with_both_rows(void **state)
             bool one_value = at_once && rows[i / 2].one_row;
             assert_contains(err.message, rows[i / 2].words);
             assert_contains(err.message,
-                            one_value ? "both of one value: " : "both of the level process: ");
-            assert_contains(err.message, "; take one of them back");
+                            one_value ? "both in one value: " : "both in the level process: ");
+            assert_contains(err.message, "; remove one of them");
         } else {
             tni_rules_release(out);
         }
@@ -184,9 +184,9 @@ static void bad_wishes_change_nothing(void **state)
         const char *words;
     } rows[] = {
         {{"mkl", TN_FORBID + 1, OTHER_ROW, NULL},
-         "matmul.library: no strength 5; there are permit (0), require (1), prefer (2), avoid (3) and "
-         "forbid (4)"},
-        {{"mkl", -1, -7, NULL}, "unknown: no strength -1"},
+         "matmul.library: unknown strength 5: expected permit (0), require (1), prefer "
+         "(2), avoid (3) or forbid (4)"},
+        {{"mkl", -1, -7, NULL}, "unknown: unknown strength -1"},
         {{"libary:mkl", TN_FORBID, ROW, NULL}, "did you mean library?"},
         {{"library:mkl", TN_FORBID, ROW, "matmul/library:"}, "\"matmul/library:library:mkl\": "},
         {{"0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890"
@@ -223,8 +223,9 @@ static void a_depth_has_4096_at_most(void **state)
         many[i] = wish(TN_PREFER, names[i]);
     }
     assert_int_equal(change(rules, 3, many, MOST + 1, &out, &err), TN_INVALID_ARGUMENT);
-    assert_contains(err.message,
-                    "the level process has room for 4096 rules, and none for prefer:n4096");
+    assert_contains(
+        err.message,
+        "the level process already has 4096 rules, the maximum; cannot add prefer:n4096");
     assert_int_equal(change(rules, 3, many, MOST, &full, &err), TN_OK);
     assert_int_equal(tni_rules_count(full), MOST + 2);
     assert_string_equal(tni_rules_at(full, MOST)->text, "n4095");
@@ -297,7 +298,7 @@ static void a_context_shows_its_list(void **state)
     assert_string_equal(rule.selector, "a.b");
     assert_int_equal(rule.struct_size, sizeof rule);
     assert_int_equal(tn_rule_at(&context, 2, &rule, &err), TN_NOT_FOUND);
-    assert_contains(err.message, "no rule 2; there are 2, from 0 on");
+    assert_contains(err.message, "no rule 2: there are 2, numbered from 0");
     assert_string_equal(rule.selector, "a.b");
     assert_int_equal(tn_rule_at(NULL, 0, &rule, &err), TN_INVALID_ARGUMENT);
     assert_contains(err.message, "tn_context_capture");

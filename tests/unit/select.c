@@ -54,12 +54,12 @@ static void nonsense_is_refused_with_its_place(void **state)
                         "capability, memory or another number of tn_device_properties; did you "
                         "mean memory?"},
         {"memory>=40q", "memory: expected a number such as 40, 40k, 40m, 40g or 40t; got \"40q\""},
-        {"memory>=40gb", "found \"40gb\""},
+        {"memory>=40gb", "got \"40gb\""},
         {"memory>=-1", "found \"-1\""},
         {"memory>=8388608t", "in \"memory>=8388608t\": 8388608t is too large; the largest number "
                              "is 9223372036854775807"},
         {"memory>=9999999999999999999", "9999999999999999999 is too large"},
-        {"memory>=", "a condition has the form memory>=40g; found \"memory>=\""},
+        {"memory>=", "expected a condition such as memory>=40g, got \"memory>=\""},
         {">=4", "expected a condition such as"},
         {"memory!4", "expected a condition such as"},
         {"memory>1,", "expected a condition after the last comma"},
@@ -145,8 +145,9 @@ static void what_is_not_met_is_named(void **state)
          "in \"platform=acne\": unknown platform \"acne\"; platforms: cpu"},
         {"platform=acne", TN_NOT_FOUND, "did you mean acme?"},
         {"memory>70g", TN_NOT_FOUND,
-         "\"memory>70g\": cuda:0 is for planning only and passed over, and no other device meets"},
-        {"platform=cuda", TN_NOT_FOUND, "cuda:0 is for planning only and passed over"},
+         "\"memory>70g\": cuda:0 is skipped because it is for planning only, and no other device "
+         "matches"},
+        {"platform=cuda", TN_NOT_FOUND, "cuda:0 is skipped because it is for planning only"},
         {"nonsense", TN_NOT_FOUND, "cuda:0 (NVIDIA Big, for planning only)"},
     };
     world w;

@@ -112,13 +112,13 @@ static void what_is_wrong_in_a_file_is_told_with_its_place(void **state)
         ask_file("tuning.limt = 3\n[cudnn]\nbenchmark = maybe\nenabled = off\nbenchmark_limit = "
                  "10001\n"),
         "cudnn.enabled=false [file: FILE:4]\n"
-        "! FILE:1: no setting \"tuning.limt\"; `tenon settings` lists them; did you mean "
+        "! FILE:1: unknown setting \"tuning.limt\"; `tenon settings` lists them; did you mean "
         "tuning.limit?\n"
         "! FILE:3: cudnn.benchmark cannot be \"maybe\"; allowed: true, false\n"
         "! FILE:5: cudnn.benchmark_limit cannot be \"10001\"; allowed: 0 to 10000\n");
     assert_string_equal(ask_file("tuning.limit = 3\ninference\n"),
-                        "! FILE:2:10: found the end of the line, expected '='; nothing of this "
-                        "file is followed\n");
+                        "! FILE:2:10: found the end of the line, expected '='; the whole "
+                        "file is ignored\n");
     assert_contains(ask_file("tuning.limit = 3\n\xff\n"), "! FILE:2:1: found byte 0xff");
 }
 
@@ -133,7 +133,7 @@ static void a_long_path_is_shown_by_its_end(void **state)
     snprintf(text, sizeof text, "TENON_CONFIG=%s/%s", scratch, name);
     const char *said = ask_with(text, NULL);
     assert_contains(said, "ddd/e:1]\n! .../ddd");
-    assert_contains(said, "ddd/e:2: no setting \"bad\"");
+    assert_contains(said, "ddd/e:2: unknown setting \"bad\"");
 }
 
 /* A file of `size` bytes: the value, then a comment. */
@@ -170,9 +170,9 @@ static void a_file_of_nothing_but_problems_is_told_in_part(void **state)
     sprintf(text + used, "inference=1\n");
     const char *said = ask_file(text);
     free(text);
-    assert_contains(said, "inference=true [file: FILE:5001]\n! FILE:1: no setting \"a\"");
-    assert_contains(said, "! FILE:99: no setting \"a\"");
-    assert_contains(said, "! there are more problems; mend these first\n");
+    assert_contains(said, "inference=true [file: FILE:5001]\n! FILE:1: unknown setting \"a\"");
+    assert_contains(said, "! FILE:99: unknown setting \"a\"");
+    assert_contains(said, "! there are more problems; fix these first\n");
     for (; *said; said++)
         told += *said == '!';
     assert_int_equal(told, TNI_PROBLEMS_MOST);

@@ -105,10 +105,10 @@ static void what_the_process_has_one_of_is_its_own(void **state)
         snprintf(text, sizeof text, "%s=%s", key_of(i), other_value(i));
         const tn_change change = parsed(text);
         assert_int_equal(tn_scope_enter(&scope, &change, 1, &err), TN_UNSUPPORTED);
-        assert_contains(err.message, "holds for the whole process; no scope can change it");
+        assert_contains(err.message, "is set for the whole process; a scope cannot change it");
         assert_contains(err.message, key_of(i));
         assert_int_equal(tn_context_derive(NULL, &change, 1, &context, &err), TN_UNSUPPORTED);
-        assert_contains(err.message, "no call can change it");
+        assert_contains(err.message, "a call cannot change it");
         assert_null(context);
         assert_null(scope.inside);
     }

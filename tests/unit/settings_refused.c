@@ -101,10 +101,8 @@ static void the_nearest_word_is_named(void **state)
         }
     }
     check_text_refused(TN_SETTING_FLOAT32_MATMUL_PRECISION, "mixed", "highest, high, medium");
-    check_text_refused(TN_SETTING_CUDA_SDP_PRIORITY, "flash, flash",
-                       "\"flash\" stands there twice");
-    check_text_refused(TN_SETTING_CUDA_SDP_PRIORITY, "flash, Flash",
-                       "\"Flash\" stands there twice");
+    check_text_refused(TN_SETTING_CUDA_SDP_PRIORITY, "flash, flash", "duplicate \"flash\"");
+    check_text_refused(TN_SETTING_CUDA_SDP_PRIORITY, "flash, Flash", "duplicate \"Flash\"");
     check_text_refused(TN_SETTING_MATMUL_LIBRARY, "perfer:mkl", "; did you mean prefer?");
     check_text_refused(TN_SETTING_MATMUL_LIBRARY, "prefer:", "any, or [strength:]name");
     check_text_refused(TN_SETTING_MATMUL_LIBRARY, "any, mkl", "any, or [strength:]name");
@@ -181,9 +179,9 @@ static void no_row_means_nothing(void **state)
         tn_change change = {.setting = numbers[i], .value = 1, .text = "x"};
         tn_origin origin = {.struct_size = sizeof origin, .level = -7};
         tn_error err = {0};
-        check_refused(&change, TN_INVALID_ARGUMENT, "no setting has the number");
+        check_refused(&change, TN_INVALID_ARGUMENT, "unknown setting number");
         assert_int_equal(tn_setting_origin(NULL, numbers[i], &origin, &err), TN_INVALID_ARGUMENT);
-        assert_contains(err.message, "no setting has the number");
+        assert_contains(err.message, "unknown setting number");
         assert_int_equal(origin.level, -7);
         assert_null(tn_setting_reader(numbers[i], 0));
     }
@@ -215,7 +213,7 @@ static void unknown_keys_are_refused_with_the_nearest(void **state)
     memcpy(huge + sizeof huge - 3, "=1", 3);
     assert_int_equal(tn_setting_parse(huge, &change, &err), TN_NOT_FOUND);
     assert_int_equal(tn_setting_parse("", &change, &err), TN_INVALID_ARGUMENT);
-    assert_contains(err.message, "it needs key=value");
+    assert_contains(err.message, "expected key=value");
     assert_int_equal(tn_setting_parse("inference", &change, &err), TN_INVALID_ARGUMENT);
     assert_contains(err.message, "\"inference\" has no '='");
     assert_int_equal(tn_setting_parse("=1", &change, &err), TN_NOT_FOUND);
@@ -241,7 +239,7 @@ static void null_arguments_are_refused(void **state)
     assert_int_equal(tn_settings_set(NULL, &err), TN_INVALID_ARGUMENT);
     assert_int_equal(tn_settings_save(NULL, &err), TN_INVALID_ARGUMENT);
     assert_int_equal(tn_settings_change(NULL, 2, &err), TN_INVALID_ARGUMENT);
-    assert_contains(err.message, "the changes are NULL, but 2 of them");
+    assert_contains(err.message, "changes is NULL, but count is 2");
     assert_int_equal(tn_context_derive(NULL, NULL, 1, &(tn_context *){NULL}, &err),
                      TN_INVALID_ARGUMENT);
     assert_int_equal(tn_context_derive(NULL, NULL, 0, NULL, &err), TN_INVALID_ARGUMENT);

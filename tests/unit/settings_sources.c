@@ -147,14 +147,14 @@ static void strange_variables_are_told_with_the_nearest(void **state)
 {
     (void)state;
     assert_string_equal(ask_with("TENON_CPU_THREAD=2", NULL),
-                        "! TENON_CPU_THREAD: no such variable; did you mean TENON_CPU_THREADS?\n");
+                        "! TENON_CPU_THREAD: unknown variable; did you mean TENON_CPU_THREADS?\n");
     assert_string_equal(ask_with("TENON_PLATFROM=cpu", NULL),
-                        "! TENON_PLATFROM: no such variable; did you mean TENON_PLATFORM?\n");
+                        "! TENON_PLATFROM: unknown variable; did you mean TENON_PLATFORM?\n");
     assert_string_equal(ask_with("TENON_=1", "TENON_WHO_KNOWS_WHAT_THIS_IS=1"),
-                        "! TENON_: no such variable\n"
-                        "! TENON_WHO_KNOWS_WHAT_THIS_IS: no such variable\n");
+                        "! TENON_: unknown variable\n"
+                        "! TENON_WHO_KNOWS_WHAT_THIS_IS: unknown variable\n");
     assert_string_equal(ask_with("TENON_A\x01Z\xff=1", NULL),
-                        "! TENON_A\\x01Z\\xff: no such variable\n");
+                        "! TENON_A\\x01Z\\xff: unknown variable\n");
     assert_string_equal(ask_with("TN_TEST_ANYTHING=1", "TENON_LOCK=x"), "");
     assert_string_equal(ask_with("TENON_LOG=debug", "TENONINFERENCE=1"), "");
 }
@@ -267,7 +267,7 @@ static void problems_are_logged_once(void **state)
     (void)state;
     assert_string_equal(ask_run("TENON_INFERENCE=x", "TENON_WHO=1", say_log, NULL),
                         "1 settings: TENON_INFERENCE: inference cannot be \"x\"; allowed: true, "
-                        "false\n1 settings: TENON_WHO: no such variable\n");
+                        "false\n1 settings: TENON_WHO: unknown variable\n");
 }
 
 /* The process's values go, what the environment said comes back, again and again. */

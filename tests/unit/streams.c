@@ -555,7 +555,7 @@ static void null_device_is_the_current_one(void **state)
     tn_registration_release(registration);
     int32_t done = -1;
     assert_int_equal(tn_stream_query(stream, &done, &err), TN_UNAVAILABLE);
-    assert_contains(err.message, "async:1 is gone");
+    assert_contains(err.message, "async:1 no longer exists");
     long before = async_calls("stream_destroy");
     assert_int_equal(tn_stream_set(tn_stream_default(stream->device), &err), TN_OK);
     tn_stream_release(stream); /* a module that was taken back gets its own back */

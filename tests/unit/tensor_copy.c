@@ -283,9 +283,8 @@ static void what_is_refused_says_why(void **state)
     assert_string_equal(err.message, "to: dtype needs f32, as from has, found i32");
     piece_make(&to, 2, shape, still, b, TN_F32);
     assert_int_equal(tn_copy(NULL, &from.tensor, &to.tensor, &err), TN_INVALID_ARGUMENT);
-    assert_string_equal(err.message,
-                        "to: dimension 0 has the stride 0, so that its 2 elements share "
-                        "one address; such a tensor can only be read");
+    assert_string_equal(err.message, "to: dimension 0 has the stride 0, so its 2 elements share "
+                                     "one address; such a tensor can only be read");
     piece_make(&to, 2, shape, (int64_t[]){1, 1}, b, TN_F32);
     assert_int_equal(tn_copy(NULL, &from.tensor, &to.tensor, &err), TN_INVALID_ARGUMENT);
     assert_string_equal(
@@ -416,8 +415,9 @@ static void devices_copy_rows_at_once(void **state)
     assert_int_equal(async_calls("copy"), calls + 1);
     b_view.strides = NULL; /* only one turned: no copy of rows */
     assert_int_equal(tn_copy(NULL, &window, &b_view, &err), TN_UNSUPPORTED);
-    assert_contains(err.message, "from async:0 to async:0, these strides are no copy of rows: copy "
-                                 "through a dense tensor in host memory");
+    assert_contains(err.message,
+                    "from async:0 to async:0, these strides cannot be copied by rows: copy "
+                    "through a dense tensor in host memory");
     int64_t standing[] = {0, 1};
     window.shape = part;
     window.strides = standing; /* one row many times over: neither */

@@ -176,7 +176,7 @@ static void numbers_follow_one_rule(void **state)
     assert_int_equal(tn_device_current(world_platform(&w, "acme")), 1); /* recorded, no more */
     assert_int_equal(tn_worker_set_device("acme", -1, &err), TN_OK);
     assert_int_equal(tn_worker_set_device("acme", 3, &err), TN_NOT_FOUND);
-    assert_string_equal(err.message, "no device \"acme:3\" in the snapshot; acme has 3");
+    assert_string_equal(err.message, "no device \"acme:3\" in the snapshot: acme has 3");
     assert_int_equal(tn_worker_set_device("acme", -2, &err), TN_NOT_FOUND);
     assert_int_equal(tn_worker_set_device("tpu", 0, &err), TN_UNAVAILABLE);
     assert_contains(err.message, "platform tpu is "); /* the verdict */

@@ -31,7 +31,7 @@ typedef struct tni_traces {
     tni_seen hardware;
     tni_seen driver;
     tni_seen library;
-    bool denied;     /* present, but this process may not open it */
+    bool denied;     /* present, but this process cannot open it */
     bool hides_all;  /* the variable hides all devices */
     bool offered;    /* a module's rows are valid */
     bool ready;      /* its probe found a device, or it can be given some */

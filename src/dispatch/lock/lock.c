@@ -227,8 +227,7 @@ static loaded *load_variable(bool *out_later)
     loaded *made = NULL;
     tn_error why;
     if (!path && tni_env_is_set(variable))
-        tni_log(TN_LOG_WARNING,
-                "%s is not followed: the process has more rights than whoever started it",
+        tni_log(TN_LOG_WARNING, "%s is ignored: the process runs with elevated privileges",
                 variable);
     if (!path || !*path)
         return NULL;

@@ -47,7 +47,7 @@ tn_status tni_cache_create(const char *folder, uint64_t limit_bytes, tni_cache *
     if (cache) {
         cache->limit = limit_bytes;
         if (!folder)
-            tni_buffer_add(&reason, "no folder was asked for");
+            tni_buffer_add(&reason, "no cache folder was requested");
         done = folder ? use_folder(cache, folder) : use_memory(cache, &reason);
     }
     tni_buffer_release(&reason);
@@ -84,10 +84,11 @@ static tn_status identify(const char *kind, const void *key, size_t key_size, tn
                           tn_error *err)
 {
     if (!tni_name_is_legal(kind, "", TNI_NAME_MAX))
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, "cache",
-                       "\"%s\" is no kind of entry: it needs 1 to %d lower-case letters, digits, "
-                       "'-' and '_'",
-                       kind, TNI_NAME_MAX);
+        return tn_fail(
+            err, TN_INVALID_ARGUMENT, 0, "cache",
+            "\"%s\" is not a valid kind of entry: expected 1 to %d lower-case letters, digits, "
+            "'-' and '_'",
+            kind, TNI_NAME_MAX);
     snprintf(out->kind, sizeof out->kind, "%s", kind);
     tni_sha256_of(key, key_size, out->digest);
     tni_sha256_hex(out->digest, out->hex);
@@ -108,7 +109,7 @@ tn_status tni_cache_put(tni_cache *cache, const char *kind, const void *key, siz
     tn_error why;
     status = cache->store->calls->put(cache->store, &id, data, size, &why);
     if (status) {
-        tni_log(TN_LOG_WARNING, "cache: a %s is not kept: %s", kind, why.message);
+        tni_log(TN_LOG_WARNING, "cache: a %s is not stored: %s", kind, why.message);
         if (err)
             *err = why;
     } else if (cache->folder) {
@@ -185,7 +186,7 @@ tni_cache *tni_cache_open_default(const char *what)
     if (tni_cache_default_folder(&folder, &reason) && !folder.failed &&
         tni_cache_create(folder.text, TN_CACHE_LIMIT, &cache, NULL) == TN_OK && cache &&
         !tni_cache_folder(cache)) {
-        tni_log(TN_LOG_WARNING, "%s not kept: %s", what, tni_cache_reason(cache));
+        tni_log(TN_LOG_WARNING, "%s not stored: %s", what, tni_cache_reason(cache));
         tni_cache_release(cache);
         cache = NULL;
     }

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#define REMEDY "; set TENON_CACHE to a folder of your own that can be written"
+#define REMEDY "; set TENON_CACHE to a writable folder that you own"
 
 static const char tag_name[] = "CACHEDIR.TAG";
 
@@ -69,7 +69,7 @@ static int open_folder(char *path, bool *out_made, tni_buffer *reason)
 static void explain_open(int root, const char *path, unsigned mode, tni_buffer *reason)
 {
     struct stat facts;
-    tni_buffer_format(reason, "\"%s\" is open to others (mode %04o)", path, mode);
+    tni_buffer_format(reason, "\"%s\" is accessible to other users (mode %04o)", path, mode);
     if (tni_sys_fstatat(root, tag_name, &facts, AT_SYMLINK_NOFOLLOW) == 0)
         tni_buffer_format(reason, "; chmod 700 \"%s\"", path);
     else
@@ -102,7 +102,7 @@ static bool is_private(int root, const char *path, tni_buffer *reason)
 static bool write_tag(int root)
 {
     static const char tag[] = "Signature: 8a477f597d28d172789f06886806bc55\n"
-                              "# Tenon keeps here what it can make again; this folder may be "
+                              "# Tenon stores data here that it can recompute; this folder may be "
                               "removed.\n";
     int file = tni_sys_openat(root, tag_name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
     if (file < 0)
@@ -154,22 +154,22 @@ bool tni_cache_default_folder(tni_buffer *out_folder, const char **out_reason)
     const char *chosen = tni_env_get("TENON_CACHE"), *base = absolute("XDG_CACHE_HOME");
     const char *home = absolute("HOME"), *reason = NULL;
     if (tni_env_privileged())
-        reason = "the process has more rights than whoever started it, whose environment is "
-                 "therefore not followed";
+        reason = "the process runs with elevated privileges, so the "
+                 "environment is ignored";
     else if (chosen && !*chosen)
-        reason = "TENON_CACHE is empty, which asks for memory only";
+        reason = "TENON_CACHE is empty, which means memory only";
     else if (chosen && chosen[0] != '/')
         reason = "TENON_CACHE is not an absolute path";
     else if (!chosen && !base && !home)
         reason = "HOME and XDG_CACHE_HOME name no absolute path; set TENON_CACHE to a folder";
     else if (!chosen && !base && !is_folder(home))
-        reason = "HOME names no folder that is there; set TENON_CACHE to a folder";
+        reason = "HOME is not an existing folder; set TENON_CACHE to a folder";
     else if (chosen)
         tni_buffer_add(out_folder, chosen);
     else
         tni_buffer_format(out_folder, base ? "%s/tenon" : "%s/.cache/tenon", base ? base : home);
     if (!reason && out_folder->failed)
-        reason = "there is no memory for the folder's name";
+        reason = "no memory for the folder's name";
     if (reason)
         *out_reason = reason;
     return !reason;

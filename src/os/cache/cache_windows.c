@@ -2,8 +2,8 @@
 #include "cache_store.h"
 
 static const char only_memory[] =
-    "on Windows entries are kept in memory only: Tenon cannot yet check there that a folder is its "
-    "owner's alone";
+    "on Windows entries are stored in memory only: Tenon cannot yet check that a folder is private "
+    "to its owner";
 
 tni_cache_store *tni_cache_folder_open(const char *path, uint64_t limit, tni_buffer *out_reason)
 {

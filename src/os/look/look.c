@@ -62,7 +62,7 @@ void tni_look_system(const char *system, tni_look *out)
     tni_span machine = tni_span_of(system), name;
     bool same = tni_span_take(&machine, '/', &name) && tni_span_is(name, SYSTEM), holds = false;
     if (!machine.text) {
-        tni_look_say(out, -1, 0, "\"%s\" is no system: write it as " SYSTEM "/%s", system,
+        tni_look_say(out, -1, 0, "\"%s\" is not a system: write it as " SYSTEM "/%s", system,
                      machines[0]);
         return;
     }

@@ -11,7 +11,7 @@
 typedef struct tni_look {
     int32_t holds;  /* 1 present, 0 absent, -1 could not be checked */
     int32_t count;  /* number found, if several can match; else 1 or 0 */
-    int32_t denied; /* 1 if present, but this process may not open it */
+    int32_t denied; /* 1 if present, but this process cannot open it */
     char text[512]; /* what was found, for people: "present", "absent", "2 devices, the first
                        0000:3b:00.0 (10de:2335)", "/usr/lib/.../libcuda.so.1", ... cut to fit */
 } tni_look;

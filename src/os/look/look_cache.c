@@ -70,14 +70,14 @@ tn_status tni_loader_cache_parse(tni_span bytes, tni_loader_cache *out, tn_error
     int order = *(unsigned char *)&probe ? 2 : 3;
     tni_span data = skip_old(bytes);
     if (!tni_span_begins(data, magic))
-        return tn_fail(err, TN_CORRUPT, 0, "look", "not a cache as glibc 2.2 and later have it");
+        return tn_fail(err, TN_CORRUPT, 0, "look", "not a cache of glibc 2.2 or later");
     if (data.length < sizeof header)
-        return tn_fail(err, TN_CORRUPT, 0, "look", "cut short within its header");
+        return tn_fail(err, TN_CORRUPT, 0, "look", "truncated within its header");
     memcpy(&header, data.text, sizeof header);
     if (header.flags != 0 && (header.flags & 3) != order)
-        return tn_fail(err, TN_INCOMPATIBLE, 0, "look", "of another byte order");
+        return tn_fail(err, TN_INCOMPATIBLE, 0, "look", "wrong byte order");
     if (header.count > (data.length - sizeof header) / sizeof(cache_entry))
-        return tn_fail(err, TN_CORRUPT, 0, "look", "cut short: %u entries do not fit in %zu bytes",
+        return tn_fail(err, TN_CORRUPT, 0, "look", "truncated: %u entries do not fit in %zu bytes",
                        (unsigned)header.count, data.length);
     *out = (tni_loader_cache){data, header.count};
     return TN_OK;

@@ -73,12 +73,11 @@ static void say_all(const sight *seen, tni_look *out)
 {
     char denied[64] = "";
     if (seen->denied == 1 && seen->count == 1)
-        snprintf(denied, sizeof denied, ", which this process may not open");
+        snprintf(denied, sizeof denied, ", which this process cannot open");
     else if (seen->denied == seen->count)
-        snprintf(denied, sizeof denied, ", none of which this process may open");
+        snprintf(denied, sizeof denied, ", none of which this process can open");
     else if (seen->denied)
-        snprintf(denied, sizeof denied, "; %d of them this process may not open",
-                 (int)seen->denied);
+        snprintf(denied, sizeof denied, "; this process cannot open %d of them", (int)seen->denied);
     if (seen->count == 1)
         tni_look_say(out, 1, 1, "%s%s", seen->first, denied);
     else
@@ -95,7 +94,7 @@ void tni_look_file(const char *root, const char *path, tni_look *out)
     bool several = length && path[length - 1] == '*';
     root = tni_look_root(root);
     if (path[0] != '/' && !tni_path_is_absolute(path)) {
-        tni_look_say(out, -1, 0, "\"%s\" is no path from the root on", path);
+        tni_look_say(out, -1, 0, "\"%s\" is not an absolute path", path);
         return;
     }
     bool fits = tni_look_path(plain, "%.*s", (int)(length - several), path);
@@ -110,6 +109,6 @@ void tni_look_file(const char *root, const char *path, tni_look *out)
         say_all(&seen, out);
     else
         tni_look_say(out, 1, 1, "present%s",
-                     seen.denied ? ", but this process may not open it" : "");
+                     seen.denied ? ", but this process cannot open it" : "");
     out->denied = !status && seen.count && seen.denied == seen.count;
 }

@@ -125,7 +125,7 @@ static tn_status read_cache(hunt *h, tn_error *err)
     else if (tni_file_read_at(file, 0, h->bytes, (size_t)size))
         status = tni_loader_cache_parse((tni_span){h->bytes, (size_t)size}, &h->cache, err);
     else if (!(status = tni_file_check(file, h->path, err)))
-        status = tn_fail(err, TN_CORRUPT, 0, "look", "cut short while it was read");
+        status = tn_fail(err, TN_CORRUPT, 0, "look", "truncated while it was read");
     tni_file_close(file);
     return status;
 }
@@ -175,6 +175,6 @@ void tni_look_library(const char *root, const char *files, const char *search, t
     else if (result == FAILED)
         tni_look_say(out, -1, 0, "%s", h.said);
     else
-        tni_look_say(out, 0, 0, "absent%s%s", h.said[0] ? "; passed over " : "", h.said);
+        tni_look_say(out, 0, 0, "absent%s%s", h.said[0] ? "; skipped " : "", h.said);
     tni_release(h.bytes);
 }

@@ -28,7 +28,7 @@ static bool read_fact(const char *root, const char *device, const char *fact, ui
     size_t size;
     int64_t value;
     if (!tni_look_path(path, "%s%s/%s/%s", root, devices, device, fact)) {
-        tn_fail(err, TN_IO, 0, "look", "%s/%s has too long a path", devices, device);
+        tn_fail(err, TN_IO, 0, "look", "%s/%s: the path is too long", devices, device);
         return false;
     }
     if (tni_file_read(path, LONGEST_NUMBER, &text, &size, err))
@@ -137,10 +137,10 @@ static void look(walk *to, const tni_pci_places *places, tni_look *out)
     if (status && status != TN_NOT_FOUND)
         tni_look_say(out, -1, 0, "%s", tni_look_why(to->root, &err));
     else if (places && to->visited == 0)
-        tni_look_say(out, -1, 0, "%d of that vendor, but %s does not show of what class",
+        tni_look_say(out, -1, 0, "%d of that vendor, but %s does not show their class",
                      (int)places->count, devices);
     else if (status)
-        tni_look_say(out, -1, 0, "no PCI bus to be seen: %s does not exist", devices);
+        tni_look_say(out, -1, 0, "no PCI bus found: %s does not exist", devices);
     else
         say(to, out);
 }
@@ -153,7 +153,8 @@ void tni_look_pci(const char *root, const char *ids, tni_look *out)
     if (!tni_pci_ids_check(to.ids, &wrong)) {
         tni_look_say(
             out, -1, 0,
-            "\"%.*s\" is no PCI id: write VENDOR, VENDOR:CLASS or VENDOR/DEVICE, as 10de:03",
+            "\"%.*s\" is not a PCI id: expected VENDOR, VENDOR:CLASS or VENDOR/DEVICE, such as "
+            "10de:03",
             (int)(wrong.length < 64 ? wrong.length : 64), wrong.text);
         return;
     }

@@ -53,7 +53,7 @@ void tni_cpus_write(const tni_cpus *set, tni_buffer *to);      /* "0-3,8" */
     X(AFFINITY, "affinity")        \
     X(CPUSET, "cgroup cpuset")     \
     X(QUOTA, "cgroup quota")       \
-    X(WISH, "wish")
+    X(WISH, "requested")
 enum {
 #define TNI_LIMIT_INDEX_(name, word) TNI_LIMIT_##name,
     TNI_LIMIT_LIST(TNI_LIMIT_INDEX_) TNI_LIMIT_COUNT

@@ -32,7 +32,7 @@ static tni_fact online_without_sys(tni_reading *reading, tni_cpus *out)
     if (count > 0)
         return tni_fact_known(count, "sysconf(_SC_NPROCESSORS_ONLN)");
     return tni_fact_none(TNI_FACT_UNKNOWN,
-                         "neither /sys/devices/system/cpu/online nor /proc/cpuinfo says");
+                         "not in /sys/devices/system/cpu/online or /proc/cpuinfo");
 }
 
 tni_fact tni_machine_online_read(tni_reading *reading, tni_cpus *out)
@@ -52,7 +52,7 @@ static tni_fact count_of(tni_reading *reading, const tni_cpus *set, const tni_cp
 {
     int32_t count = online->count ? tni_cpus_shared(set, online) : set->count;
     const char *text = tni_reading_format(reading, "%s %s%s", origin, tni_cpus_brief(reading, set),
-                                          count == set->count ? "" : ", less what is offline");
+                                          count == set->count ? "" : ", minus the offline ones");
     return count > 0 ? tni_fact_known(count, text) : tni_fact_none(TNI_FACT_MALFORMED, text);
 }
 
@@ -85,7 +85,7 @@ static tn_status read_affinity(tni_reading *reading, const char *given, tni_mach
     if (given) {
         if (!tni_cpus_parse(reading, tni_span_of(given), &out->affinity) && !reading->failed)
             return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tni_machine_read",
-                           "affinity \"%.64s\" is no list such as 0-3,8", given);
+                           "affinity: expected a list such as 0-3,8, got \"%.64s\"", given);
         *fact = count_of(reading, &out->affinity, &out->online, "affinity as given:");
     } else if (reading->running) {
         *fact = own_affinity(reading, &out->online, &out->affinity);

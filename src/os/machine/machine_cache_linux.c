@@ -94,7 +94,7 @@ void tni_machine_caches_read(tni_reading *reading, tni_machine_topology *out)
     static const char origin[] = "/sys/devices/system/cpu/cpu*/cache";
     struct finder finder = {.reading = reading};
     out->caches_known =
-        tni_fact_none(TNI_FACT_UNKNOWN, "/sys/devices/system/cpu/cpu*/cache: none is told");
+        tni_fact_none(TNI_FACT_UNKNOWN, "/sys/devices/system/cpu/cpu*/cache: no caches listed");
     for (int i = 0; i < MOST_INDICES; i++) {
         if (!tni_cpus_make(reading, out->online.room, &finder.covered[i]))
             return;

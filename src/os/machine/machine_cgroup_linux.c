@@ -119,7 +119,7 @@ static void find_mount(tni_reading *reading, tni_span mounts, const char *contro
         best = rank;
         out->mount = point;
         snprintf(out->group, sizeof out->group, "%s", rest ? rest : "");
-        out->why = rest ? "" : tni_reading_format(reading, " (%s is not seen below it)", path);
+        out->why = rest ? "" : tni_reading_format(reading, " (%s is not visible below it)", path);
     }
 }
 
@@ -138,7 +138,7 @@ void tni_cgroup_find(tni_reading *reading, const tni_cgroups *cgroups, const cha
         find_mount(reading, cgroups->mounts_text, controller, copy, out);
         if (out->mount)
             return;
-        out->why = tni_reading_format(reading, "no mount shows cgroup v%d %.*s", out->version,
+        out->why = tni_reading_format(reading, "cgroup v%d %.*s is not mounted", out->version,
                                       (int)path.length, path.text);
     }
     if (!out->why[0])
@@ -180,7 +180,7 @@ static tni_fact without_file(tni_reading *reading, const tni_cgroup *own, const 
                ? tni_fact_none(TNI_FACT_UNLIMITED,
                                tni_reading_format(reading, "%s: no %s here or above", name, file))
                : tni_fact_none(TNI_FACT_UNKNOWN,
-                               tni_reading_format(reading, "%s cannot be seen", name));
+                               tni_reading_format(reading, "%s is not visible", name));
 }
 
 void tni_cgroup_settle(tni_reading *reading, const tni_cgroup *own, const char *file,

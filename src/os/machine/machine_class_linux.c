@@ -177,7 +177,7 @@ static const char *name_of(const struct sorter *sorter, int trait, int64_t value
         return tni_arm_core_words(sorter->reading, (int32_t)((part - 1) / 65536),
                                   (int32_t)((part - 1) % 65536));
     if (sorter->topology->class_count == 1)
-        return "all alike";
+        return "all identical";
     return trait == CAPACITY
                ? tni_reading_format(sorter->reading, "capacity %lld", (long long)value)
                : tni_reading_format(sorter->reading, "up to %lld MHz", (long long)value / 1000);
@@ -216,7 +216,7 @@ void tni_machine_classes_read(tni_reading *reading, const tni_cpuinfo *info, tni
     struct sorter sorter = {.reading = reading, .topology = out, .cpus = cpus};
     int trait = read_traits(&sorter, info) ? choose(&sorter) : -1;
     if (trait < 0) {
-        out->classes_known = tni_fact_none(TNI_FACT_UNKNOWN, "nothing tells kinds of cores apart");
+        out->classes_known = tni_fact_none(TNI_FACT_UNKNOWN, "no information about kinds of cores");
         return;
     }
     size_t count = kinds_by(&sorter, trait);

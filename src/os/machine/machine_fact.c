@@ -50,8 +50,8 @@ const char *tni_limit_name(int32_t limit)
 
 void tni_machine_budget_settle(tni_machine_budget *budget, int32_t wish)
 {
-    budget->limits[TNI_LIMIT_WISH] = wish > 0 ? tni_fact_known(wish, "the caller's wish")
-                                              : tni_fact_none(TNI_FACT_UNLIMITED, "no wish");
+    budget->limits[TNI_LIMIT_WISH] = wish > 0 ? tni_fact_known(wish, "requested by the caller")
+                                              : tni_fact_none(TNI_FACT_UNLIMITED, "no limit set");
     budget->threads = 1;
     budget->least = -1;
     for (int32_t i = 0; i < TNI_LIMIT_COUNT; i++) {

@@ -30,7 +30,7 @@ static tn_fact cache_of(const tni_machine_topology *topology, int32_t level)
         return tni_fact_shown(&topology->caches_known);
     if (greatest > 0)
         return tn_fact_of(greatest, topology->caches_known.origin);
-    snprintf(none, sizeof none, "the system tells no size of a cache of level %d", (int)level);
+    snprintf(none, sizeof none, "the system reports no size for the level %d cache", (int)level);
     return tn_fact_unknown(none);
 }
 
@@ -43,7 +43,7 @@ static tn_fact max_khz_of(const tni_machine_topology *topology)
     }
     return greatest > 0
                ? tn_fact_of(greatest, "/sys/devices/system/cpu/cpu*/cpufreq/cpuinfo_max_freq")
-               : tn_fact_unknown("the system tells of no greatest frequency");
+               : tn_fact_unknown("the system reports no maximum frequency");
 }
 
 static void fill_topology(const tni_machine_topology *topology, tn_machine_facts *out)

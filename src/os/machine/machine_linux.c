@@ -55,7 +55,7 @@ static void identify_by_looks(tni_reading *reading, const tni_machine_topology *
         topology->architecture.text ? topology->architecture.text : "unknown",
         topology->model.text ? topology->model.text : "unknown", (long long)present);
     tni_machine_uuid("looks", tni_span_of(looks), out->uuid);
-    out->source = "model and number of processors, which other machines may share: no id was found";
+    out->source = "model and number of processors, which are not unique: no machine id was found";
 }
 
 static void read_topology(tni_reading *reading, const tni_cpus *online, tni_fact fact,
@@ -115,9 +115,10 @@ tn_status tni_machine_read(const tni_machine_query *query, tni_machine **out, tn
     tni_reading reading;
     tni_reading_begin(&reading, query->root);
     tni_machine *machine = tni_reading_keep(&reading, 1, sizeof *machine);
-    tn_status status = query->wish < 0 ? tn_fail(err, TN_INVALID_ARGUMENT, 0, "tni_machine_read",
-                                                 "a wish of %d threads; 0 is none", query->wish)
-                                       : TN_OK;
+    tn_status status = query->wish < 0
+                           ? tn_fail(err, TN_INVALID_ARGUMENT, 0, "tni_machine_read",
+                                     "expected a thread count of at least 0, got %d", query->wish)
+                           : TN_OK;
     if (machine && !status)
         status = read_parts(&reading, query, machine, err);
     if (status) {

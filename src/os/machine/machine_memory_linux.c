@@ -43,12 +43,12 @@ static tni_fact estimate_available(tni_reading *reading, tni_span text)
     int64_t inactive = meminfo_value(reading, text, "Inactive(file)");
     int64_t kernel = difference(meminfo_value(reading, text, "SReclaimable"), 0);
     if (free < 0 || active < 0 || inactive < 0 || !tni_add_i64(active, inactive, &sum))
-        return tni_fact_none(TNI_FACT_UNKNOWN, "/proc/meminfo does not say");
+        return tni_fact_none(TNI_FACT_UNKNOWN, "not in /proc/meminfo");
     if (tni_reading_number(reading, &reserve, "/proc/sys/vm/min_free_kbytes"))
         reserve = least(reserve, INT64_C(1) << 30) * 1280;
     int64_t cache = sum - least(sum / 2, reserve), held = kernel - least(kernel / 2, reserve);
     if (!tni_add_i64(difference(free, reserve), cache, &sum) || !tni_add_i64(sum, held, &sum))
-        return tni_fact_none(TNI_FACT_MALFORMED, "/proc/meminfo has sizes beyond all machines");
+        return tni_fact_none(TNI_FACT_MALFORMED, "/proc/meminfo has impossible sizes");
     return tni_fact_known(sum, "/proc/meminfo, estimated from MemFree, file cache and slab");
 }
 
@@ -58,7 +58,7 @@ static void parse_meminfo(tni_reading *reading, tni_span text, tni_machine_memor
     out->system_total = total > 0 ? tni_fact_known(total, "/proc/meminfo MemTotal")
                         : reading->state == TNI_FACT_MALFORMED
                             ? tni_reading_nothing(reading)
-                            : tni_fact_none(TNI_FACT_UNKNOWN, "/proc/meminfo gives no MemTotal");
+                            : tni_fact_none(TNI_FACT_UNKNOWN, "no MemTotal in /proc/meminfo");
     int64_t available = meminfo_value(reading, text, "MemAvailable");
     if (available >= 0)
         out->system_available = tni_fact_known(available, "/proc/meminfo MemAvailable");
@@ -97,7 +97,7 @@ static tni_fact read_resident(tni_reading *reading)
     if (!sound)
         tni_reading_malformed(reading, span, "the number of resident pages as the second one");
     tni_release(text);
-    return sound ? tni_fact_known(bytes, "/proc/self/statm, the resident pages")
+    return sound ? tni_fact_known(bytes, "/proc/self/statm, resident pages")
                  : tni_reading_nothing(reading);
 }
 
@@ -169,7 +169,7 @@ static tni_fact what_it_leaves(tni_reading *reading, const tni_cgroup *at, const
     bool told = read_stat(reading, at, words->cache, &cache);
     const char *origin = tni_reading_format(
         reading, "%s less %s %lld, of which %s %lld is file cache", limit->origin, words->usage,
-        (long long)usage, told ? words->cache : "an unknown part, taken as", (long long)cache);
+        (long long)usage, told ? words->cache : "an unknown part, counted as", (long long)cache);
     return tni_fact_known(difference(limit->value, difference(usage, cache)), origin);
 }
 

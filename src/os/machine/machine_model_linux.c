@@ -81,7 +81,7 @@ static void read_model(tni_reading *reading, const tni_cpuinfo *info, const tni_
     else if (info->model)
         *out = (tni_fact_text){info->model, "/proc/cpuinfo"};
     else
-        *out = (tni_fact_text){NULL, "/proc/cpuinfo does not say"};
+        *out = (tni_fact_text){NULL, "not in /proc/cpuinfo"};
 }
 
 /* The prefix of a text and the maker that it identifies. */
@@ -164,7 +164,7 @@ static void read_hypervisor(tni_reading *reading, const tni_cpuinfo *info,
     else if (info->hypervisor)
         *out = (tni_fact_text){"unnamed", "/proc/cpuinfo flags: hypervisor"};
     else
-        out->origin = "no sign of one";
+        out->origin = "none detected";
 }
 
 void tni_machine_model_read(tni_reading *reading, const tni_cpuinfo *info,

@@ -34,7 +34,7 @@ tn_status tni_machine_read(const tni_machine_query *query, tni_machine **out, tn
     tni_reading reading;
     if (query->wish < 0)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tni_machine_read",
-                       "a wish of %d threads; 0 is none", (int)query->wish);
+                       "expected a thread count of at least 0, got %d", (int)query->wish);
     tni_reading_begin(&reading, query->root);
     tni_machine *machine = tni_reading_keep(&reading, 1, sizeof *machine);
     if (machine) {
@@ -43,7 +43,8 @@ tn_status tni_machine_read(const tni_machine_query *query, tni_machine **out, tn
         fill_memory(&machine->memory);
         fill_topology(&machine->topology);
         tni_machine_uuid("other", tni_span_of(""), machine->identity.uuid);
-        machine->identity.source = "nothing, so every machine of this kind has the same";
+        machine->identity.source =
+            "nothing, so the identity is the same on every machine of this kind";
     }
     return tni_reading_end(&reading, machine, out, err);
 }

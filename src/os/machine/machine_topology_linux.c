@@ -169,7 +169,8 @@ static void settle_dies(tni_machine_cpu *rows, tni_machine_topology *out)
         return;
     for (size_t i = 0; i < out->cpu_count; i++)
         rows[i].die = rows[i].package;
-    out->dies = tni_fact_known(out->packages.value, "one a package, as the system tells of none");
+    out->dies =
+        tni_fact_known(out->packages.value, "one per package, because the system reports no dies");
 }
 
 void tni_machine_topology_read(tni_reading *reading, const tni_cpus *online, tni_fact online_fact,
