@@ -167,7 +167,7 @@ static tn_status check_pair(const tni_rule *a, const tni_rule *b, bool at_once, 
     const char *why = NULL;
     bool one_value = at_once && a->setting == b->setting;
     if (leaves_nothing(a, b) || leaves_nothing(b, a))
-        why = "the requirements exclude each other";
+        why = "they leave no candidate";
     else if (a->setting == b->setting && strcmp(a->text, b->text) == 0)
         why = "a selector can have only one strength";
     if (!why)

@@ -468,7 +468,7 @@ static void two_modules_of_one_name(void **state)
     static const expected second = {"c", TN_STAGE_NEGOTIATED, TN_ALREADY_EXISTS,
                                     "tenon-b.so; the first one is used", "remove one of the two"};
     static const expected late = {"d", TN_STAGE_NEGOTIATED, TN_ALREADY_EXISTS,
-                                  "a module \"good\" is ready already", "remove one of the two"};
+                                  "a module \"good\" is already loaded", "remove one of the two"};
     char folder[SCRATCH_PATH];
     (void)state;
     scratch_make(folder);

@@ -176,16 +176,16 @@ static void child_that_answers_nonsense_keeps_the_module_out(void **state)
          {"m", TN_STAGE_FOUND, TN_IO, "gave no answer", "make sure that tenon-probe can be run"}},
         {"#!/bin/sh\necho 'stage = 2' >&3\nexit 3\n",
          {"m", TN_STAGE_NEGOTIATED, TN_CRASHED, "its probe ended the process (exit code 3)",
-          "tell"}},
+          "report"}},
         {"#!/bin/sh\necho 'stage = 2' >&3\n",
          {"m", TN_STAGE_NEGOTIATED, TN_CRASHED,
-          "its probe ended the process or closed the pipe to its parent", "tell"}},
+          "its probe ended the process or closed the pipe to its parent", "report"}},
         {"#!/bin/sh\necho 'stage = 2\nthis is no form' >&3\n",
-         {"m", TN_STAGE_FOUND, TN_CRASHED, "ended the process or closed the pipe", "tell"}},
+         {"m", TN_STAGE_FOUND, TN_CRASHED, "ended the process or closed the pipe", "report"}},
         {"#!/bin/sh\necho 'stage = 77\nstatus = 0\ncomplete = 1' >&3\n",
-         {"m", TN_STAGE_FOUND, TN_CRASHED, "ended the process or closed the pipe", "tell"}},
+         {"m", TN_STAGE_FOUND, TN_CRASHED, "ended the process or closed the pipe", "report"}},
         {"#!/bin/sh\nhead -c 100000 /dev/zero >&3\n",
-         {"m", TN_STAGE_FOUND, TN_CRASHED, "wrote too much to its parent and was ended", "tell"}},
+         {"m", TN_STAGE_FOUND, TN_CRASHED, "wrote too much to its parent and was ended", "report"}},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -217,7 +217,7 @@ static void child_that_cannot_be_started_keeps_the_module_out(void **state)
 static void time_limit_holds_and_is_remembered(void **state)
 {
     static const expected timed_out = {"m", TN_STAGE_FOUND, TN_TIMEOUT,
-                                       "did not finish within 0.3 s and was ended", "tell"};
+                                       "did not finish within 0.3 s and was ended", "report"};
     scene in;
     (void)state;
     scene_make(&in, "hanging_constructor");

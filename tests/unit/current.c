@@ -372,7 +372,7 @@ static void platform_may_go_and_come_back_smaller(void **state)
     atomic_store(&async->devices, 1); /* as if another had come, without a device 1 */
     assert_int_equal(tn_device_current(async), 1);
     assert_int_equal(tn_device_set(async, 1, &err), TN_NOT_FOUND); /* nothing stands in for it */
-    assert_contains(err.message, "no device \"async:1\"; async has 1");
+    assert_contains(err.message, "no device \"async:1\": async has 1");
     atomic_store(&async->devices, 0);
     world_end(&w);
     async_end();

@@ -233,7 +233,7 @@ static void memory_is_counted_and_bounded(void **state)
     assert_ptr_equal(none, r);
     r->row->memory_free(r->self, device, a);
     assert_int_equal(r->row->memory_alloc(r->self, device, 1001, &none, &err), TN_OUT_OF_MEMORY);
-    assert_contains(err.message, "has no 1001 bytes: 1000 of 4096 are free");
+    assert_contains(err.message, "cannot allocate 1001 bytes: 1000 of 4096 are free");
     assert_int_equal(r->row->memory_alloc(r->self, device, UINT64_MAX, &none, &err),
                      TN_OUT_OF_MEMORY);
     assert_int_equal(memory_of(r, device).available.value, 1000);
@@ -575,10 +575,11 @@ static void bad_behaviour_is_refused(void **state)
          "behaviour.fail_alloc?"},
         {"lie_memori", "1", "did you mean behaviour.lie_memory?"},
         {"explode", "1",
-         "there are behaviour.fail_alloc fail_copy fail_run lose_after lie_copy lie_every "
+         "known keys: behaviour.fail_alloc fail_copy fail_run lose_after lie_copy lie_every "
          "stall_copy "
          "lie_memory link"},
-        {"a_key_that_is_far_too_long_to_be_any_of_those_there_are", "1", "...\" (= \"1\"); there"},
+        {"a_key_that_is_far_too_long_to_be_any_of_those_there_are", "1",
+         "...\" (= \"1\"); known keys"},
     };
     rig *r = rig_create();
     (void)state;

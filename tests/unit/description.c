@@ -297,9 +297,10 @@ static void bad_forms_are_refused(void **state)
         "[device]\nplatform = x\ncount = 2\n"
         "uuid = 0a1b2c3d-0000-1111-2222-333344445555\n",
         "f:4: count = \"2\": cannot be combined with uuid, which is unique to each device");
-    assert_refused("[device]\nplatform = x\ncount = 2\nbus = 0000:00:00.0\n", "needs no bus");
+    assert_refused("[device]\nplatform = x\ncount = 2\nbus = 0000:00:00.0\n",
+                   "cannot be combined with bus");
     assert_refused("[device]\nplatform = x\nphysical_index = 0\ncount = 2\n",
-                   "needs no physical_index");
+                   "cannot be combined with physical_index");
     tni_descriptions *none = NULL;
     tn_error err;
     assert_int_equal(parse("[device\n", &none, &err), TN_CORRUPT);

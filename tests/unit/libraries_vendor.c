@@ -485,7 +485,7 @@ static bool another_run_time_is_refused(void)
     bool loaded = dlopen(STAND_INS "/libomp.so.5", RTLD_NOW) != NULL;
     return loaded && tni_library_openmp_check(needy, &err) == TN_INCOMPATIBLE &&
            says(err.message, "/libneedy.so needs the OpenMP runtime libgomp.so.1, but ") &&
-           says(err.message, "/libomp.so.5 is in this process") && is_refused_far_away() &&
+           says(err.message, "/libomp.so.5 is loaded in this process") && is_refused_far_away() &&
            tni_library_openmp_check(STAND_INS "/libdnnl.so.2", NULL) == TN_OK &&
            tni_library_openmp_check("libnowhere.so.1", NULL) == TN_OK;
 }

@@ -51,7 +51,7 @@ static void memory_of_all_sorts(void **state)
     end();
     begin_with(older, NULL);
     assert_known(machine->memory.total, 1024 * MiB, "MemTotal");
-    assert_state(machine->memory.available, TNI_FACT_UNKNOWN, "does not say");
+    assert_state(machine->memory.available, TNI_FACT_UNKNOWN, "not in /proc");
     end();
     begin_with(more, NULL);
     assert_known(machine->memory.available, 1024 * MiB, "MemTotal");
@@ -106,7 +106,7 @@ static void unreadable_files_are_noted(void **state)
     assert_int_equal(machine->note_count, 2);
     assert_contains(machine->notes[0], "/sys/devices/system/cpu/online: ");
     assert_contains(machine->notes[1], "/proc/cpuinfo: found \"nothing of use\", expected a line");
-    assert_state(*limit(TNI_LIMIT_ONLINE), TNI_FACT_UNKNOWN, "neither");
+    assert_state(*limit(TNI_LIMIT_ONLINE), TNI_FACT_UNKNOWN, "not in /sys/devices");
     assert_budget(3, TNI_LIMIT_AFFINITY);
     end();
 }

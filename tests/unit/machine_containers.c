@@ -258,7 +258,7 @@ static void groups_out_of_sight(void **state)
     begin_with(above, "0-7");
     assert_known(*limit(TNI_LIMIT_QUOTA), 3,
                  "cgroup v2 /sys/fs/cgroup (/ is not visible below it) cpu.max");
-    assert_state(machine->memory.limit, TNI_FACT_UNKNOWN, "/ is not seen below it");
+    assert_state(machine->memory.limit, TNI_FACT_UNKNOWN, "/ is not visible below it");
     end();
     begin_with(outside, "0-7");
     assert_budget(8, TNI_LIMIT_ONLINE);

@@ -452,7 +452,7 @@ static void wrong_frees_change_nothing(void **state)
         a = take(s.north[0], 100, NULL);
         tn_memory_free(s.north[0], a);
         tn_memory_free(s.north[0], a);
-        assert_contains(logged, keeps ? "it was already freed" : "it is no allocation of this");
+        assert_contains(logged, keeps ? "it was already freed" : "it is not an allocation of this");
         assert_int_equal(stats_of(s.north[0]).wrong_frees, 4 + keeps);
         assert_int_equal(stats_of(s.north[0]).current, 0);
         assert_int_equal(stats_of(s.north[0]).count, 0);

@@ -293,13 +293,13 @@ static void check_conflict(const char *first, const char *second, const char *wo
     assert_contains(err.message, words);
     assert_all(NULL, before);
     assert_int_equal(tn_scope_enter(&scope, both, 2, &err), TN_REFUSED);
-    assert_contains(err.message, "both of the level scope");
+    assert_contains(err.message, "both in the level scope");
     assert_int_equal(tn_context_derive(NULL, both, 2, &context, &err), TN_REFUSED);
     assert_null(context);
     set(first);
     assert_int_equal(tn_settings_change(&both[1], 1, &err), TN_REFUSED);
     assert_contains(err.message, words);
-    assert_contains(err.message, "both of the level process");
+    assert_contains(err.message, "both in the level process");
     assert_contains(err.message, "remove one of them");
     assert_int_equal(tn_scope_enter(&scope, &both[1], 1, &err), TN_OK); /* the nearer one wins */
     tn_scope_leave(&scope);
@@ -332,8 +332,8 @@ static void contradictions_name_both_rows(void **state)
                    "forbid:backend:x86");
     tn_error err = {0};
     assert_int_equal(tn_settings_set("rules=require:a, forbid:a", &err), TN_REFUSED);
-    assert_contains(err.message, "rules says require:a and rules says forbid:a, both of one value: "
-                                 "the requirements exclude each other");
+    assert_contains(err.message, "rules says require:a and rules says forbid:a, both in one value: "
+                                 "they leave no candidate");
     assert_int_equal(tn_settings_set("rules=prefer:x, frobid:a", &err), TN_INVALID_ARGUMENT);
     assert_contains(err.message, "\"frobid:a\" does not begin with require:");
     assert_contains(err.message, "; did you mean forbid?");

@@ -55,7 +55,7 @@ static void nonsense_is_refused_with_its_place(void **state)
                         "mean memory?"},
         {"memory>=40q", "memory: expected a number such as 40, 40k, 40m, 40g or 40t; got \"40q\""},
         {"memory>=40gb", "got \"40gb\""},
-        {"memory>=-1", "found \"-1\""},
+        {"memory>=-1", "got \"-1\""},
         {"memory>=8388608t", "in \"memory>=8388608t\": 8388608t is too large; the largest number "
                              "is 9223372036854775807"},
         {"memory>=9999999999999999999", "9999999999999999999 is too large"},

@@ -212,7 +212,7 @@ static void a_value_that_would_not_be_read_is_not_saved(void **state)
 {
     (void)state;
     write_file(config_file, "[cuda.matmul]\nfp32_precision = ieee\n");
-    check_refused("cuda.matmul.allow_tf32=true", "config:3 says otherwise");
+    check_refused("cuda.matmul.allow_tf32=true", "config:3 has a different value");
     write_file(config_file, "matmul.library = require:mkldnn\n[x]\nwrong = 1\n");
     check_refused("mkldnn.enabled=false",
                   "config:2: matmul.library says require:matmul/library:mkldnn and mkldnn.enabled "
@@ -223,7 +223,7 @@ static void a_value_that_would_not_be_read_is_not_saved(void **state)
     for (int i = 0; i < TNI_PROBLEMS_MOST; i++)
         strncat(many, "nothing = 1\n", 13);
     write_file(config_file, many);
-    check_refused("mkldnn.enabled=false", "config:102 would not be followed; mend the problems");
+    check_refused("mkldnn.enabled=false", "config:102 would be ignored; fix the problems");
 }
 
 static void a_file_is_not_made_too_long(void **state)

@@ -231,7 +231,7 @@ static bool leaves_no_file(void)
     bool right = tni_shared_create(SIZE, &a, &err) == TN_OUT_OF_MEMORY && files() == 0;
     right = right && fault_end(&fault_memory) && tni_shared_create(SIZE, &a, &err) == TN_OK;
     right = right && files() == 1 && tni_shared_create(SIZE, &b, &err) == TN_OUT_OF_MEMORY;
-    right = right && files() == 1 && !b && strstr(err.message, "no room");
+    right = right && files() == 1 && !b && strstr(err.message, "not enough shared memory");
     tni_shared_release(a);
     return right && files() == 0;
 }
@@ -296,7 +296,7 @@ static void full_limits_are_told(void **state)
     assert_int_equal(create_without(FILES, &err), TN_BUSY);
     assert_contains(err.message, "no free file descriptor");
     assert_int_equal(create_without(BYTES, &err), TN_OUT_OF_MEMORY);
-    assert_contains(err.message, "no room");
+    assert_contains(err.message, "not enough shared memory");
     assert_int_equal(sigpending(&pending), 0);
     assert_int_equal(sigismember(&pending, SIGXFSZ), 0); /* nor is its signal left */
     assert_int_equal(fault_left(before, "limits", 0), 0);

@@ -199,7 +199,7 @@ static void what_is_not_told_is_read(void **state)
     assert_contains(tn_topology_source(topology), "system: platform silent does not report it");
     tn_topology_release(topology);
     assert_int_equal(tni_topology_collect(&old, &teller, &topology, &err), TN_OK);
-    assert_contains(tn_topology_source(topology), "system: platform old does not tell");
+    assert_contains(tn_topology_source(topology), "system: platform old does not report it");
     tn_topology_release(topology);
     assert_int_equal(teller.calls, 0);
     teller.status = TN_UNAVAILABLE;
