@@ -111,7 +111,7 @@ class Conformance(script.Case):
     def test_numbers_that_are_wrong(self):
         for option in ("--seed", "--patience"):
             for text in ("x", "-1", "1x", "99999999999999999999", "0x10"):
-                self.assertIn(f'{option} needs', self.refuse(option, text))
+                self.assertIn(f'{option}: expected', self.refuse(option, text))
         self.assertIn("--patience: expected a number from 1 to 3600", self.refuse("--patience", "0"))
 
     def test_what_excludes_each_other(self):

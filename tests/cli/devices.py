@@ -246,7 +246,7 @@ class Options(Case):
 
     def test_an_unknown_one_is_named_without_its_value(self):
         said = self.refuse("devices", "--device-flie=x")
-        self.assertIn('no option "--device-flie"', said)
+        self.assertIn('unknown option "--device-flie"', said)
         self.assertIn("did you mean --device-file?", said)
 
 

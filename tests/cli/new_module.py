@@ -79,7 +79,7 @@ class NewModule(script.Case):
                           self.refuse("acme", f"--{kind}"))
 
     def test_how_many_names(self):
-        self.assertIn("needs a name: tenon new-module NAME", self.refuse("--platform"))
+        self.assertIn("expected a name: tenon new-module NAME", self.refuse("--platform"))
         self.assertIn('takes no more than one NAME, found "b"', self.refuse("a", "b", "--platform"))
 
 

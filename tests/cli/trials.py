@@ -106,7 +106,7 @@ class Check(Case):
 
     def test_wrong_use(self):
         self.assertIn("needs a PROBLEM", self.refuse("check"))
-        self.assertIn("do not go together",
+        self.assertIn("not both",
                       self.refuse("check", MATMUL, "--kernel=x", "--all-kernels"))
         for seed in ("0", "-1", "x", "1x", "99999999999999999999"):
             self.assertIn("--seed: expected a number", self.refuse("check", MATMUL, f"--seed={seed}"))

@@ -72,8 +72,8 @@ def check_doctor():
     """README.md shows a report as it is now: what it says of absent platforms, and of what modules offer."""
     sample = (source / "README.md").read_text()
     done = subprocess.run([str(build / "tenon"), "doctor", "--quick"], capture_output=True, text=True)
-    found = dict(re.findall(r"^[ *]+(\w+) +(absent +none of .*)$", done.stdout, re.M))
-    shown = dict(re.findall(r"^[ *]+(\w+) +(absent +none of .*)$", sample, re.M))
+    found = dict(re.findall(r"^[ *]+(\w+) +(absent +not found .*)$", done.stdout, re.M))
+    shown = dict(re.findall(r"^[ *]+(\w+) +(absent +not found .*)$", sample, re.M))
     check(len(shown) >= 5, "README.md: its report has no absent platforms")
     for name, words in shown.items():
         check(name not in found or found[name] == words, f"README.md: {name} is now {found.get(name)}")
