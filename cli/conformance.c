@@ -256,7 +256,7 @@ static int run_all(const target *on, const conformance_setup *setup, bool quietl
     return code;
 }
 
-static int tell(const conformance_wish *wish, const command *self, const run *of)
+static int report_run(const conformance_wish *wish, const command *self, const run *of)
 {
     tn_error err;
     if (wish->as_json)
@@ -292,7 +292,7 @@ typedef struct search {
     int code;
 } search;
 
-static void look(void *user)
+static void find_devices(void *user)
 {
     search *s = user;
     const conformance_wish *wish = s->wish;
@@ -309,7 +309,7 @@ static int find_target(search *s, double patience)
     host_crash_words(
         "tenon conformance: crashed while searching for devices: in an entry, a probe or "
         "device_properties\n");
-    host_ending ending = host_run_for(look, s, patience);
+    host_ending ending = host_run_for(find_devices, s, patience);
     host_crash_words(NULL);
     if (ending == HOST_ENDED)
         return s->code;
@@ -401,7 +401,7 @@ static int run_wish(const conformance_wish *wish, const command *self)
     if (!code)
         code = wish->list ? list_cases(wish, self, &of) : run_all(&on, &setup, wish->as_json, &of);
     if (of.platform_count > 0) {
-        int told = tell(wish, self, &of);
+        int told = report_run(wish, self, &of);
         code = told == EXIT_FAILURES_FOUND || !code ? told : code;
     }
     code = finish(&of, code);

@@ -78,7 +78,7 @@ static void write_all(const findings *found, const char *name)
 }
 
 /* Prints the report first, so that it is not lost if the page cannot be written. */
-static int tell(const command *self, const doctor_wish *wish, const findings *found)
+static int write_reports(const command *self, const doctor_wish *wish, const findings *found)
 {
     const char *path = wish->html.count ? wish->html.texts[0] : NULL;
     tn_error err;
@@ -155,7 +155,7 @@ int run_doctor(const command *self, int count, char **arguments)
     if (gather(&wish, &found, &err))
         return report_error(&err);
     rules_say_unknown();
-    code = tell(self, &wish, &found);
+    code = write_reports(self, &wish, &found);
     if (code == EXIT_DONE)
         code = findings_count_broken(&found) ? EXIT_FAILURES_FOUND : code_of_choice(&found);
     findings_release(&found);

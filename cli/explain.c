@@ -106,7 +106,7 @@ static int decide(const option_values *wanted, explained *out)
     return code;
 }
 
-static int tell(const command *self, const explain_wish *wish, const explained *problems)
+static int report_problems(const command *self, const explain_wish *wish, const explained *problems)
 {
     explained_world world = {.found = {0}};
     size_t count = wish->problems.count;
@@ -181,7 +181,7 @@ int run_explain(const command *self, int count, char **arguments)
         return code;
     code = decide(&wish.problems, problems);
     if (code == OPTIONS_RUN)
-        code = tell(self, &wish, problems);
+        code = report_problems(self, &wish, problems);
     for (size_t i = 0; i < wish.problems.count; i++) {
         tn_decision_release(problems[i].now);
         tn_decision_release(problems[i].before);

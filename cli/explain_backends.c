@@ -22,7 +22,7 @@ static int measure(const tn_decision *decision)
 }
 
 /* Text after the verdict: the kernel, or the reason why none exists. */
-static void tell(const tn_backend *backend, text_line *out)
+static void phrase_backend(const tn_backend *backend, text_line *out)
 {
     bool missing = !backend->kernel[0] && backend->why && backend->why->code == TN_REFUSE_LIBRARY;
     if (backend->kernel[0])
@@ -42,7 +42,7 @@ static void print_backend(const tn_backend *backend, int width)
     text_line line = {0};
     printf("%*s%s", INDENT + step, "", paint(PAINT_STRONG));
     text_cell(backend->name, width - step);
-    tell(backend, &line);
+    phrase_backend(backend, &line);
     printf("%s  %s%-*s%s", paint(PAINT_NONE), paint(paint_of_candidate(&like)),
            line.length ? VERDICT : 0, tn_verdict_name(backend->verdict), paint(PAINT_NONE));
     text_wrapped_on(INDENT + width + 2 + VERDICT, "", 0, line.text);

@@ -45,7 +45,7 @@ static void begin_value(json *to, const char *key)
     to->filled = true;
 }
 
-static void begin(json *to, const char *key, char mark)
+static void open_container(json *to, const char *key, char mark)
 {
     begin_value(to, key);
     putchar(mark);
@@ -64,7 +64,7 @@ static void end(json *to, char mark)
 
 void json_begin_object(json *to, const char *key)
 {
-    begin(to, key, '{');
+    open_container(to, key, '{');
 }
 
 void json_end_object(json *to)
@@ -74,7 +74,7 @@ void json_end_object(json *to)
 
 void json_begin_list(json *to, const char *key)
 {
-    begin(to, key, '[');
+    open_container(to, key, '[');
 }
 
 void json_end_list(json *to)

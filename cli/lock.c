@@ -93,7 +93,7 @@ static void print_report(const tn_lock_report *report)
     text_wrapped(0, "", 0, line.text);
 }
 
-static void tell(const command *self, const lock_wish *wish, const tn_lock_report *report)
+static void report_lock(const command *self, const lock_wish *wish, const tn_lock_report *report)
 {
     if (wish->as_json)
         write_report(self, wish, report);
@@ -112,7 +112,7 @@ static int check_lock(const command *self, const lock_wish *wish)
         status = tn_lock_check(NULL, wish->words.texts[1], device, &report, &err);
     if (status)
         return report_wish(who, &err);
-    tell(self, wish, report);
+    report_lock(self, wish, report);
     int code = count_unmet(report) ? EXIT_REFUSED : EXIT_DONE;
     tn_lock_report_release(report);
     return code;
@@ -124,7 +124,7 @@ static int diff_locks(const command *self, const lock_wish *wish)
     tn_error err;
     if (tn_lock_diff(wish->words.texts[1], wish->words.texts[2], &report, &err))
         return report_wish(who, &err);
-    tell(self, wish, report);
+    report_lock(self, wish, report);
     int code = tn_lock_report_differences(report) ? EXIT_FAILURES_FOUND : EXIT_DONE;
     tn_lock_report_release(report);
     return code;

@@ -165,8 +165,8 @@ static tn_status write_all(const char *dir, const char *name, const new_module_f
     return status;
 }
 
-static void tell(const command *self, const char *dir, const char *name,
-                 const new_module_file *files, bool as_json)
+static void report_files(const command *self, const char *dir, const char *name,
+                         const new_module_file *files, bool as_json)
 {
     char path[PATH_ROOM] = "";
     json to = {0};
@@ -235,6 +235,6 @@ int run_new_module(const command *self, int count, char **arguments)
         (void)report_error(&err);
         return EXIT_WRONG_USE;
     }
-    tell(self, dir, name, new_module_platform, as_json);
+    report_files(self, dir, name, new_module_platform, as_json);
     return EXIT_DONE;
 }

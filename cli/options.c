@@ -121,7 +121,8 @@ static const option_row *find_row(const option_row *rows, size_t row_count, cons
 
 /* Parses the option at arguments[*at], and its value; advances *at if the value is the next
  * argument. */
-static int take(const command *self, const option_row *row, int count, char **arguments, int *at)
+static int parse_option(const command *self, const option_row *row, int count, char **arguments,
+                        int *at)
 {
     const char *value = strchr(arguments[*at], '=');
     if (row->given) {
@@ -158,7 +159,7 @@ int options_parse(const command *self, const option_row *rows, size_t row_count,
         if (words && arguments[a][0] != '-' && words->values->count < words->most)
             words->values->texts[words->values->count++] = arguments[a];
         else
-            code = row ? take(self, row, count, arguments, &a)
+            code = row ? parse_option(self, row, count, arguments, &a)
                        : refuse_word(self, rows, row_count, arguments[a]);
     }
     return code;
@@ -184,7 +185,7 @@ int options_begin(int count, char **arguments, int *out_used)
 {
     int code = OPTIONS_RUN, at = 0;
     for (; at < count && code == OPTIONS_RUN && find_row(&set_row, 1, arguments[at]); at++)
-        code = take(NULL, &set_row, count, arguments, &at);
+        code = parse_option(NULL, &set_row, count, arguments, &at);
     *out_used = at;
     return code;
 }

@@ -32,7 +32,7 @@ void rules_find_unknown(rules_tell *tell, void *to)
     tn_context_release(context);
 }
 
-static void say(void *to, const char *text)
+static void print_problem(void *to, const char *text)
 {
     (void)to;
     fprintf(stderr, "tenon: settings: %s\n", text);
@@ -40,5 +40,5 @@ static void say(void *to, const char *text)
 
 void rules_say_unknown(void)
 {
-    rules_find_unknown(say, NULL);
+    rules_find_unknown(print_problem, NULL);
 }

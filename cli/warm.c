@@ -148,7 +148,7 @@ static void print_result(const warm_result *of)
     (void)fflush(stdout);
 }
 
-static void tell(warm_run *run, const warm_result *of)
+static void report_result(warm_run *run, const warm_result *of)
 {
     run->prepared += !of->status;
     run->failed += of->status != TN_OK;
@@ -201,7 +201,7 @@ static void prepare(warm_run *run, const char *problem, int line)
         it.due = count_known(after) > count_known(before);
         it.kept = it.due && look_at_cache(run);
     }
-    tell(run, &it);
+    report_result(run, &it);
     tn_decision_release(before);
     tn_decision_release(after);
 }
@@ -211,7 +211,7 @@ static void refuse_line(warm_run *run, const lines *of, const char *text)
     warm_result it = {.problem = text, .line = of->number};
     it.status =
         tn_fail(&it.err, TN_INVALID_ARGUMENT, 0, "", "a zero byte: this is not a text file");
-    tell(run, &it);
+    report_result(run, &it);
 }
 
 static void prepare_lines(warm_run *run, lines *of)

@@ -54,7 +54,7 @@ static void multiply_row(const tn_run *run, int64_t number, int64_t i)
 }
 
 /* Counts a run; *out_number is its number. */
-static tn_status begin(described_device *device, int64_t *out_number, tn_error *err)
+static tn_status count_run(described_device *device, int64_t *out_number, tn_error *err)
 {
     described_lock(&device->guard);
     int64_t number = ++device->runs;
@@ -78,7 +78,7 @@ static tn_status run_matmul(const tn_run *run, tn_error *err)
     int64_t number = 0;
     tn_status status = described_find(run->platform, run->device, &device, err);
     if (!status)
-        status = begin(device, &number, err);
+        status = count_run(device, &number, err);
     if (status)
         return status;
     for (int64_t matrix = 0; matrix < mm->matrices; matrix++) {

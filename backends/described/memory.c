@@ -8,8 +8,8 @@ typedef unsigned long long ull;
 
 /* Counts an operation; *out_number is its number among its kind. Fails if the device was lost
  * before or is lost by this operation. */
-static tn_status begin(described_device *device, const char *what, uint64_t bytes, int64_t *counter,
-                       int64_t *out_number, tn_error *err)
+static tn_status count_operation(described_device *device, const char *what, uint64_t bytes,
+                                 int64_t *counter, int64_t *out_number, tn_error *err)
 {
     described_lock(&device->guard);
     int64_t after = device->behaviour.lose_after;
@@ -75,7 +75,8 @@ tn_status described_alloc(void *opaque, int32_t index, uint64_t bytes, void **ou
     int64_t number = 0;
     tn_status status = described_find(self, index, &device, err);
     if (!status)
-        status = begin(device, "an allocation", bytes, &device->allocations, &number, err);
+        status =
+            count_operation(device, "an allocation", bytes, &device->allocations, &number, err);
     if (status)
         return status;
     if (number == device->behaviour.fail_alloc)
@@ -175,7 +176,7 @@ static tn_status begin_copy(end *at, uint64_t bytes, tn_error *err)
     described_device *device = at->device;
     if (!device)
         return TN_OK;
-    tn_status status = begin(device, "a copy", bytes, &device->copies, &at->number, err);
+    tn_status status = count_operation(device, "a copy", bytes, &device->copies, &at->number, err);
     if (!status && at->number == device->behaviour.fail_copy)
         status = tn_fail(err, TN_IO, 0, "described: copy",
                          "a copy of %llu bytes failed: copy %lld of described:%d is described to",
@@ -188,7 +189,7 @@ static int64_t stall(const end *at)
     return at->device ? at->device->behaviour.stall_copy : 0;
 }
 
-static bool lies(const end *at)
+static bool is_falsified(const end *at)
 {
     return at->device && at->number == at->device->behaviour.lie_copy;
 }
@@ -247,7 +248,7 @@ tn_status described_copy(void *opaque, const tn_copy_job *job, tn_error *err)
     if (job->bytes == 0)
         return TN_OK;
     copy_rows(job);
-    if (lies(&to) || lies(&from))
+    if (is_falsified(&to) || is_falsified(&from))
         ((unsigned char *)job->to)[job->rows / 2 * job->to_pitch + job->bytes / 2] ^= 0xff;
     return TN_OK;
 }

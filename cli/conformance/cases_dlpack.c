@@ -115,7 +115,7 @@ static bool deleter_once(trial *t)
 }
 
 /* Checks that the import is refused and that the deleter is called at once. */
-static bool refuse(trial *t, foreign *f, tn_status expected)
+static bool check_refused(trial *t, foreign *f, tn_status expected)
 {
     tn_tensor out = {.ndim = 77};
     f->ended = 0;
@@ -130,23 +130,23 @@ static bool refusals(trial *t)
         return false;
     bad = good, bad.managed.manager = &bad, bad.managed.tensor.shape = bad.dims;
     bad.managed.major = TN_DLPACK_VERSION_MAJOR + 1;
-    if (!refuse(t, &bad, TN_INCOMPATIBLE))
+    if (!check_refused(t, &bad, TN_INCOMPATIBLE))
         return false;
     bad.managed.major = TN_DLPACK_VERSION_MAJOR;
     bad.managed.tensor.dtype = TN_DTYPE(TN_DTYPE_CODE_FLOAT, 32, 4);
-    if (!refuse(t, &bad, TN_INVALID_ARGUMENT))
+    if (!check_refused(t, &bad, TN_INVALID_ARGUMENT))
         return false;
     bad.managed.tensor.dtype = TN_F32;
     bad.dims[1] = -1;
-    if (!refuse(t, &bad, TN_INVALID_ARGUMENT))
+    if (!check_refused(t, &bad, TN_INVALID_ARGUMENT))
         return false;
     bad.dims[1] = 50;
     bad.managed.tensor.ndim = -1;
-    if (!refuse(t, &bad, TN_INVALID_ARGUMENT))
+    if (!check_refused(t, &bad, TN_INVALID_ARGUMENT))
         return false;
     bad.managed.tensor.ndim = 2;
     bad.managed.tensor.device_id = 4711;
-    return refuse(t, &bad, TN_UNAVAILABLE);
+    return check_refused(t, &bad, TN_UNAVAILABLE);
 }
 
 /* The consumer's stream waits for the work queued on the current stream. */

@@ -170,7 +170,7 @@ typedef struct intruder {
     tn_status status;
 } intruder;
 
-static void intrude(void *user, size_t index)
+static void copy_from_thread(void *user, size_t index)
 {
     intruder *i = user;
     (void)index;
@@ -187,7 +187,7 @@ static bool of_one_thread(trial *t)
     intruder i = {.t = t, .c = &c};
     if (!chain_make(t, &c) || !DO(t, tn_graph_begin(c.stream, &t->err)))
         return false;
-    if (!host_run_together(1, intrude, &i))
+    if (!host_run_together(1, copy_from_thread, &i))
         return trial_fail(t, "the system could not create a thread");
     tn_graph_cancel(c.stream);
     return EQUAL(t, i.status, TN_BUSY) &&

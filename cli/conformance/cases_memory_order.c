@@ -28,7 +28,7 @@ static bool take_away(trial *t, const void *from, uint64_t pattern, const block 
                                 &t->err));
 }
 
-static bool take(trial *t, tn_stream *stream, void **out)
+static bool alloc_part(trial *t, tn_stream *stream, void **out)
 {
     return DO(t, tn_memory_alloc_on(stream, PART, "conformance", out, &t->err)) &&
            HOLDS(t, *out && (uintptr_t)*out % 64 == 0);
@@ -44,7 +44,7 @@ static bool order(trial *t)
     for (size_t i = 0; i < STEPS; i++) {
         const uint64_t pattern = trial_bits(t);
         void *memory = NULL;
-        if (!take(t, stream, &memory) || !fill(t, memory, pattern, stream) ||
+        if (!alloc_part(t, stream, &memory) || !fill(t, memory, pattern, stream) ||
             !take_away(t, memory, pattern, &taken, i, stream) ||
             !DO(t, tn_memory_free_on(stream, memory, &t->err)))
             return false;
@@ -64,10 +64,10 @@ static bool streams(trial *t)
     for (size_t i = 0; i < STEPS; i++) {
         const uint64_t pattern = trial_bits(t);
         void *one = NULL, *other = NULL;
-        bool held = take(t, first, &one) && fill(t, one, pattern, first) &&
+        bool held = alloc_part(t, first, &one) && fill(t, one, pattern, first) &&
                     block_fill_often(t, &work, OFTEN, first) &&
                     take_away(t, one, pattern, &taken, i, first) &&
-                    DO(t, tn_memory_free_on(first, one, &t->err)) && take(t, second, &other);
+                    DO(t, tn_memory_free_on(first, one, &t->err)) && alloc_part(t, second, &other);
         for (int turn = 0; turn < OFTEN && held; turn++)
             held = fill(t, other, ~pattern, second);
         if (!held || !DO(t, tn_memory_free_on(second, other, &t->err)))
@@ -93,7 +93,7 @@ static bool events(trial *t)
     void *memory = NULL;
     const uint64_t pattern = trial_bits(t);
     return block_make(t, t->device, PART, &taken) && trial_stream(t, t->device, &first) &&
-           trial_stream(t, t->device, &second) && take(t, first, &memory) &&
+           trial_stream(t, t->device, &second) && alloc_part(t, first, &memory) &&
            join(t, first, second) && fill(t, memory, pattern, second) &&
            take_away(t, memory, pattern, &taken, 0, second) && join(t, second, first) &&
            DO(t, tn_memory_free_on(first, memory, &t->err)) &&
@@ -108,9 +108,10 @@ static bool either(trial *t)
     tn_memory_stats before, during, after;
     tn_stream *stream = NULL;
     void *a = NULL, *b = NULL, *c = NULL;
-    if (!trial_stream(t, t->device, &stream) || !read_stats(t, &before) || !take(t, stream, &a) ||
+    if (!trial_stream(t, t->device, &stream) || !read_stats(t, &before) ||
+        !alloc_part(t, stream, &a) ||
         !DO(t, tn_memory_alloc(t->device, PART, "conformance", &b, &t->err)) ||
-        !take(t, tn_stream_default(t->device), &c) || !read_stats(t, &during) ||
+        !alloc_part(t, tn_stream_default(t->device), &c) || !read_stats(t, &during) ||
         !EQUAL(t, during.current, before.current + 3 * PART) ||
         !EQUAL(t, during.count, before.count + 3) ||
         !EQUAL(t, during.allocations, before.allocations + 3) ||
@@ -131,7 +132,7 @@ static bool wrong(trial *t)
     void *held = NULL, *gone = NULL;
     char own[64];
     if (!trial_stream(t, t->device, &stream) || !trial_memory(t, t->device, 1000, &held) ||
-        !take(t, stream, &gone) || !DO(t, tn_memory_free_on(stream, gone, &t->err)) ||
+        !alloc_part(t, stream, &gone) || !DO(t, tn_memory_free_on(stream, gone, &t->err)) ||
         !read_stats(t, &before))
         return false;
     return REFUSES(t, TN_INVALID_ARGUMENT, tn_memory_free_on(stream, gone, &t->err)) &&
@@ -155,12 +156,12 @@ static bool limit(trial *t)
     void *memory = NULL, *refused = NULL;
     return trial_stream(t, t->device, &stream) && read_stats(t, &before) &&
            DO(t, tn_memory_limit_set(t->device, before.current + PART, &t->err)) &&
-           trial_keep(t, lift_limit, t->device, NULL) && take(t, stream, &memory) &&
+           trial_keep(t, lift_limit, t->device, NULL) && alloc_part(t, stream, &memory) &&
            REFUSES(t, TN_OUT_OF_MEMORY,
                    tn_memory_alloc_on(stream, 1, "conformance", &refused, &t->err)) &&
            SAME(t, refused, NULL) && trial_says(t, "limit") && read_stats(t, &after) &&
            EQUAL(t, after.failures, before.failures + 1) &&
-           DO(t, tn_memory_free_on(stream, memory, &t->err)) && take(t, stream, &memory) &&
+           DO(t, tn_memory_free_on(stream, memory, &t->err)) && alloc_part(t, stream, &memory) &&
            DO(t, tn_memory_free_on(stream, memory, &t->err));
 }
 
@@ -176,7 +177,7 @@ static bool recorded(trial *t)
     tn_stream *stream = NULL;
     tn_graph *graph = NULL;
     void *memory = NULL, *refused = NULL;
-    if (!trial_stream(t, t->device, &stream) || !take(t, stream, &memory) ||
+    if (!trial_stream(t, t->device, &stream) || !alloc_part(t, stream, &memory) ||
         !DO(t, tn_graph_begin(stream, &t->err)) || !trial_keep(t, end_recording, stream, NULL))
         return false;
     bool held =

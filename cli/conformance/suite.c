@@ -67,7 +67,7 @@ static uint64_t seed_of(const char *name, uint64_t seed)
     return hash ^ seed;
 }
 
-static attempt *begin(const suite_case *c, const subject *on, uint64_t seed)
+static attempt *create_attempt(const suite_case *c, const subject *on, uint64_t seed)
 {
     attempt *a = calloc(1, sizeof *a);
     if (!a)
@@ -96,7 +96,7 @@ static void end(attempt *a)
 }
 
 /* Turns a finding into an outcome, using the lists that name the case. */
-static void judge(suite_result *result, const suite_options *options)
+static void judge_result(suite_result *result, const suite_options *options)
 {
     bool may_lack = name_list_has(options->unsupported, result->of->name);
     bool may_fail = name_list_has(options->expected, result->of->name);
@@ -128,7 +128,7 @@ static void run_case(const suite_case *c, const subject *on, const suite_options
                  report->late);
         return;
     }
-    attempt *a = begin(c, on, options->seed);
+    attempt *a = create_attempt(c, on, options->seed);
     double began = host_seconds();
     host_ending ending = a ? host_run_for(run_attempt, a, on->patience) : HOST_NO_THREAD;
     result->ms = (host_seconds() - began) * 1e3;
@@ -179,7 +179,7 @@ static void run_one(const suite_run_state *s, const suite_case *c)
     host_crash_words(words);
     run_case(c, s->on, s->options, s->out);
     suite_result *result = &s->out->results[s->out->count - 1];
-    judge(result, s->options);
+    judge_result(result, s->options);
     s->out->counts[result->ended]++;
     s->listener(s->user, result);
     host_crash_words(NULL);

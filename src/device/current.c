@@ -22,7 +22,7 @@ static bool has_room(const tn_platform *platform, int32_t index)
     return platform->slot >= 0 ? index <= UINT16_MAX : tni_current_add(platform) != NULL;
 }
 
-static void keep(const tn_platform *platform, int32_t index)
+static void store_current(const tn_platform *platform, int32_t index)
 {
     tni_current *entry = platform->slot >= 0 ? NULL : tni_current_add(platform);
     if (platform->slot >= 0)
@@ -97,7 +97,7 @@ static void follow(const tn_device *device)
         (void)make_current(&call, NULL, where, NULL);
 }
 
-/* Reserves the entry before the module is called, so that nothing can fail afterwards. keep() looks
+/* Reserves the entry before the module is called, so that nothing can fail afterwards. store_current() looks
  * it up again: the module's log messages reach the program, which may make other things current. */
 static tn_status exchange(const tn_device *device, bool initialise, vendors *out, const char *where,
                           int32_t *out_previous, tn_error *err)
@@ -111,7 +111,7 @@ static tn_status exchange(const tn_device *device, bool initialise, vendors *out
         return status;
     if (!initialise)
         follow(device);
-    keep(platform, device->index);
+    store_current(platform, device->index);
     *out_previous = previous;
     return TN_OK;
 }
@@ -220,7 +220,7 @@ void tn_device_guard_leave(tn_device_guard *guard)
     *guard = (tn_device_guard){0};
     if (!platform || previous < 0)
         return;
-    keep(platform, previous);
+    store_current(platform, previous);
     if (had.entered) {
         bring_back(platform, had.previous);
         return;

@@ -110,8 +110,8 @@ static const tni_offer *runner_of(const tn_platform *platform)
 
 /* Describes one device to the module; if `out_index` is NULL, only asks whether it would accept
  * it. */
-static tn_status tell(const tni_offer *offer, const tn_description *view, int32_t *out_index,
-                      tn_error *err)
+static tn_status describe_to_module(const tni_offer *offer, const tn_description *view,
+                                    int32_t *out_index, tn_error *err)
 {
     tn_error why = {0};
     if (!tni_offer_is_of_this_process(offer))
@@ -140,7 +140,8 @@ static tn_status check_one(const described *d, const tni_descriptions *all, size
     if (status)
         return status;
     const tni_offer *offer = runner_of(platform);
-    return offer ? tell(offer, &description->view, NULL, err) : check_entries(description, err);
+    return offer ? describe_to_module(offer, &description->view, NULL, err)
+                 : check_entries(description, err);
 }
 
 static tn_status check_index(described *d, const tn_platform *platform, int32_t index,
@@ -166,7 +167,7 @@ static tn_status make_one(described *d, const tni_description *description, tn_e
     const tni_offer *offer = status ? NULL : runner_of(platform);
     int32_t index = status ? 0 : next_index(d, platform);
     if (!status && offer)
-        status = tell(offer, &description->view, &index, err);
+        status = describe_to_module(offer, &description->view, &index, err);
     if (!status && offer)
         status = check_index(d, platform, index, &description->view, err);
     if (!status)

@@ -159,7 +159,7 @@ typedef struct reader {
 } reader;
 
 TN_PRINTF(3, 4)
-static tn_status refuse(const reader *r, uint32_t line, const char *format, ...)
+static tn_status reject_line(const reader *r, uint32_t line, const char *format, ...)
 {
     char place[TNI_FORM_PLACE], text[400];
     va_list arguments;
@@ -188,9 +188,10 @@ static tn_status refuse_key(const reader *r, const tni_form_entry *entry)
     for (size_t i = 0; i < KEYS; i++)
         words[i] = keys[i].word;
     const char *nearest = tni_words_nearest(entry->key, words, KEYS);
-    return refuse(r, entry->line, "unknown key \"%s\" (= \"%s\"); %s%s%s", show(entry->key).text,
-                  show(entry->value).text, nearest ? "did you mean " : "",
-                  nearest ? nearest : "docs/descriptions.md lists them", nearest ? "?" : "");
+    return reject_line(r, entry->line, "unknown key \"%s\" (= \"%s\"); %s%s%s",
+                       show(entry->key).text, show(entry->value).text,
+                       nearest ? "did you mean " : "",
+                       nearest ? nearest : "docs/descriptions.md lists them", nearest ? "?" : "");
 }
 
 static bool is_own(const tni_form_entry *entry)
@@ -205,8 +206,8 @@ static tn_status read_entry(const reader *r, const tni_form_entry *entry, struct
         if (strcmp(keys[i].word, entry->key) != 0)
             continue;
         if (!keys[i].read(&keys[i], entry->value, out, &need))
-            return refuse(r, entry->line, "%s = \"%s\": needs %s", entry->key,
-                          show(entry->value).text, need.text);
+            return reject_line(r, entry->line, "%s = \"%s\": needs %s", entry->key,
+                               show(entry->value).text, need.text);
         out->properties.known |= keys[i].known;
         if (out->platform && !out->platform_line)
             out->platform_line = entry->line;
@@ -219,10 +220,10 @@ static tn_status check_once(const reader *r, const tni_form_section *in, size_t 
 {
     for (size_t i = 0; i < index; i++) {
         if (strcmp(in->entries[i].key, in->entries[index].key) == 0)
-            return refuse(r, in->entries[index].line,
-                          "%s = \"%s\": duplicate key, first set in line %u",
-                          show(in->entries[index].key).text, show(in->entries[index].value).text,
-                          (unsigned)in->entries[i].line);
+            return reject_line(r, in->entries[index].line,
+                               "%s = \"%s\": duplicate key, first set in line %u",
+                               show(in->entries[index].key).text,
+                               show(in->entries[index].value).text, (unsigned)in->entries[i].line);
     }
     return TN_OK;
 }
@@ -246,7 +247,7 @@ static tn_status check_equal(const reader *r, const tni_form_section *in, const 
                                                                    : NULL;
     if (draft->count == 1 || !own)
         return TN_OK;
-    return refuse(
+    return reject_line(
         r, line_of(in, own),
         "count = \"%d\": cannot be combined with %s, which is unique to each device; write "
         "one section per device",
@@ -259,8 +260,8 @@ static tn_status check_features(const reader *r, const tni_form_section *in,
 {
     if (!draft->cpu_features || strcmp(draft->platform, "cpu") == 0)
         return TN_OK;
-    return refuse(r, line_of(in, "features"), "features: needs platform = cpu, found \"%s\"",
-                  draft->platform);
+    return reject_line(r, line_of(in, "features"), "features: needs platform = cpu, found \"%s\"",
+                       draft->platform);
 }
 
 static void add_own(const reader *r, const tni_form_entry *entry)
@@ -279,8 +280,8 @@ static tn_status read_section(reader *r, const tni_form_section *in, struct draf
     tn_status status = TN_OK;
     *out = (struct draft){.count = 1, .properties = {.struct_size = sizeof out->properties}};
     if (in->count > MOST_KEYS)
-        return refuse(r, in->line, "found %zu keys in one section, needs at most %d", in->count,
-                      MOST_KEYS);
+        return reject_line(r, in->line, "found %zu keys in one section, needs at most %d",
+                           in->count, MOST_KEYS);
     for (size_t i = 0; i < in->count && !status; i++) {
         const tni_form_entry *entry = &in->entries[i];
         status = check_once(r, in, i);
@@ -290,7 +291,8 @@ static tn_status read_section(reader *r, const tni_form_section *in, struct draf
             status = read_entry(r, entry, out);
     }
     if (!status && !out->platform)
-        status = refuse(r, in->line, "expected a platform, such as platform = cuda; found none");
+        status =
+            reject_line(r, in->line, "expected a platform, such as platform = cuda; found none");
     if (!status)
         status = check_features(r, in, out);
     return status ? status : check_equal(r, in, out);
@@ -302,13 +304,13 @@ static tn_status read_name(const reader *r, const tni_form_section *in, const ch
     static const char word[] = "device";
     const char *rest = in->name + sizeof word - 1;
     if (strncmp(in->name, word, sizeof word - 1) != 0 || (*rest && *rest != ' '))
-        return refuse(r, in->line, "found section [%s], needs [device] or [device NAME]",
-                      show(in->name).text);
+        return reject_line(r, in->line, "found section [%s], needs [device] or [device NAME]",
+                           show(in->name).text);
     while (*rest == ' ')
         rest++;
     if (*rest && !tni_name_is_legal(rest, "", TNI_NAME_MAX))
-        return refuse(r, in->line, "found [%s], needs a name of 1 to %d of a-z 0-9 - _",
-                      show(in->name).text, TNI_NAME_MAX);
+        return reject_line(r, in->line, "found [%s], needs a name of 1 to %d of a-z 0-9 - _",
+                           show(in->name).text, TNI_NAME_MAX);
     *out = rest;
     return TN_OK;
 }
@@ -320,9 +322,9 @@ static tn_status check_name(const reader *r, size_t index, const char *name)
         const tni_form_section *before = tni_form_section_get(r->into->form, i);
         const char *other = strrchr(before->name, ' ');
         if (other && strcmp(other + 1, name) == 0)
-            return refuse(r, tni_form_section_get(r->into->form, index)->line,
-                          "duplicate [device %s]: the name is used in line %u already", name,
-                          (unsigned)before->line);
+            return reject_line(r, tni_form_section_get(r->into->form, index)->line,
+                               "duplicate [device %s]: the name is used in line %u already", name,
+                               (unsigned)before->line);
     }
     return TN_OK;
 }
@@ -335,8 +337,8 @@ static tn_status add_items(const reader *r, uint32_t line, const char *name,
     size_t needed = into->count + (size_t)draft->count;
     void *items = into->items;
     if (needed > MOST_DEVICES)
-        return refuse(r, line, "found %zu devices up to here, needs at most %d", needed,
-                      MOST_DEVICES);
+        return reject_line(r, line, "found %zu devices up to here, needs at most %d", needed,
+                           MOST_DEVICES);
     if (!tni_array_reserve(&items, &into->capacity, into->count, needed, sizeof(struct item)))
         return tni_no_memory(r->err, "description", r->origin);
     into->items = items;
@@ -390,10 +392,10 @@ static tn_status read_all(reader *r)
     const tni_form_section *before = tni_form_section_get(r->into->form, 0);
     size_t sections = tni_form_section_count(r->into->form);
     if (before->count > 0)
-        return refuse(r, before->entries[0].line, "%s = \"%s\": needs [device] before it",
-                      show(before->entries[0].key).text, show(before->entries[0].value).text);
+        return reject_line(r, before->entries[0].line, "%s = \"%s\": needs [device] before it",
+                           show(before->entries[0].key).text, show(before->entries[0].value).text);
     if (sections == 1)
-        return refuse(r, 1, "expected a section [device], found none");
+        return reject_line(r, 1, "expected a section [device], found none");
     if (!reserve_entries(r->into))
         return tni_no_memory(r->err, "description", r->origin);
     for (size_t i = 1; i < sections && !status; i++)

@@ -22,7 +22,7 @@ void tni_device_destroy(tn_device *device)
 }
 
 /* Creates the parts that the device owns. */
-static tn_status furnish(tn_device *device, tn_error *err)
+static tn_status create_parts(tn_device *device, tn_error *err)
 {
     device->origin = tni_text_copy("found");
     device->loss = tni_alloc_zeroed(1, sizeof *device->loss);
@@ -48,7 +48,7 @@ tn_status tni_device_create(const tni_offer *offer, tn_platform *platform, int32
     device->ordinal = -1;
     snprintf(device->id, sizeof device->id, "%s:%d", platform->name, (int)index);
     device->properties.struct_size = sizeof device->properties;
-    tn_status status = furnish(device, err);
+    tn_status status = create_parts(device, err);
     if (status) {
         tni_device_destroy(device);
         return status;

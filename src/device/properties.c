@@ -205,8 +205,8 @@ enum { SILENT_NS = 1000 * 1000 * 1000 };
 /* Stores the result of a late query. The first complete answer is kept and clears the fault of a
  * failed one; failures after it are ignored. Returns the stored properties, `whole` or earlier
  * ones; NULL if none exist. */
-static tn_device_properties *keep(tn_device *device, tn_device_properties *whole,
-                                  const tn_error *said)
+static tn_device_properties *store_properties(tn_device *device, tn_device_properties *whole,
+                                              const tn_error *said)
 {
     tni_mutex_lock(&device->platform->set->lock);
     tn_device_properties *kept = atomic_load_explicit(&device->whole, memory_order_relaxed);
@@ -232,7 +232,7 @@ static tn_status ask_for_all(tn_device *device, const tn_device_properties **out
         return tni_no_memory(err, "devices", device->id);
     *whole = device->properties;
     tn_status status = add_late(device, whole, &said);
-    tn_device_properties *kept = keep(device, status ? NULL : whole, &said);
+    tn_device_properties *kept = store_properties(device, status ? NULL : whole, &said);
     if (kept != whole)
         tni_release(whole);
     if (!kept)

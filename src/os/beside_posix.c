@@ -53,7 +53,7 @@ static int is_still_at(const char *path, int file)
 
 /* Returns 1 if this process holds the lock and the file still has its name; 0 if a cleaner mistook
  * the file for one of a dead writer; -1 if locks are not supported. */
-static int hold(const char *path, int file)
+static int lock_file(const char *path, int file)
 {
     if (tni_sys_flock(file, LOCK_EX | LOCK_NB) == 0)
         return is_still_at(path, file);
@@ -72,7 +72,7 @@ int tni_beside_create(const char *path, mode_t mode, char *out_name)
         file = tni_sys_open(out_name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
         if (file < 0 && errno != EEXIST)
             break;
-        const int held = file < 0 || boot == 0 ? 1 : hold(out_name, file);
+        const int held = file < 0 || boot == 0 ? 1 : lock_file(out_name, file);
         if (held == 1)
             continue;
         if (held < 0) { /* use a name with BOOT 0: no lock */

@@ -41,7 +41,7 @@ tn_status tni_dl_inspect(const char *path, tni_elf_facts *out, tn_error *err)
 }
 
 /* The loader has a single error code; only its message says whether a file was missing. */
-static tn_status judge(int code, const char *words)
+static tn_status classify_error(int code, const char *words)
 {
     if (code == ENOMEM)
         return TN_OUT_OF_MEMORY;
@@ -60,7 +60,7 @@ tn_status tni_dl_open(const char *path_or_name, void **out_handle, tn_error *err
     tni_fork_loading_end();
     if (!handle) {
         const char *words = dlerror();
-        return tn_fail(err, judge(code, words), code, "dlopen", "%s",
+        return tn_fail(err, classify_error(code, words), code, "dlopen", "%s",
                        words ? words : "the loader gave no reason");
     }
     *out_handle = handle;

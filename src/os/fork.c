@@ -99,7 +99,7 @@ static void child(void)
 
 /* If pthread_atfork fails (out of memory), hooks do not run, and a child may use Tenon only if no
  * other thread was inside it at the fork. */
-static void begin(void)
+static void install_hooks(void)
 {
     (void)pthread_atfork(before, parent, child);
 }
@@ -107,7 +107,7 @@ static void begin(void)
 static void watch_forks(void)
 {
     static tni_once once = TNI_ONCE_INIT;
-    tni_once_run(&once, begin);
+    tni_once_run(&once, install_hooks);
 }
 
 static bool is_watched(const tni_fork_hook *hook)

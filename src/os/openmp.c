@@ -63,7 +63,7 @@ static void tell_none(const char *path, const char *lacks)
                 "run on Tenon's own threads until one is");
 }
 
-static void look(void)
+static void find_runtime(void)
 {
     char path[PATH_MOST] = "";
     void *handle = NULL, *run = NULL, *threads = NULL;
@@ -89,7 +89,7 @@ bool tni_openmp_ready(void)
     if (runtime.forked || tni_clock_ns() < atomic_load(&runtime.look_again) ||
         atomic_exchange(&runtime.looking, true))
         return false;
-    look();
+    find_runtime();
     atomic_store(&runtime.look_again, tni_clock_ns() + LOOK_NS);
     atomic_store(&runtime.looking, false);
     return atomic_load(&runtime.run_parallel) != NULL;

@@ -80,7 +80,7 @@ static int32_t budget(void)
     return threads;
 }
 
-static int32_t wish(void)
+static int32_t requested_threads(void)
 {
     if (process.wished > 0)
         return process.wished;
@@ -92,7 +92,7 @@ static int32_t wish(void)
 static tni_pool *pool_get(void)
 {
     if (!process.pool) {
-        (void)tni_pool_create(wish(), &process.pool, NULL);
+        (void)tni_pool_create(requested_threads(), &process.pool, NULL);
         process.hint = 0;
     }
     return process.pool;
@@ -193,7 +193,7 @@ int32_t tni_parallel_threads(void)
     int32_t threads = engine         ? process.engine.threads
                       : openmp       ? openmp_threads()
                       : process.pool ? tni_pool_threads(process.pool)
-                                     : wish();
+                                     : requested_threads();
     process.hint = process.openmp && !engine ? 0 : threads; /* 0: differs between threads */
     unlock();
     return threads;

@@ -92,7 +92,7 @@ static _Thread_local bool inside;
 static _Thread_local const tni_pool *occupies;            /* pool whose loop this thread called */
 static _Thread_local enum { GUEST, WORKER, ORPHAN } role; /* ORPHAN: a worker in a forked child */
 
-static void relax(void)
+static void pause_cpu(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
     __builtin_ia32_pause();
@@ -152,7 +152,7 @@ static bool spin_until(tni_pool *pool, ready_fn *ready, uint64_t seen)
         for (int i = 0; i < POLLS; i++) {
             if (ready(atomic_load_explicit(&pool->state, memory_order_acquire), seen))
                 return true;
-            relax();
+            pause_cpu();
         }
     } while (tni_clock_ns() < end);
     return false;
@@ -341,7 +341,7 @@ static void close_loop(tni_pool *pool)
     tni_mutex_unlock(&pool->lock);
 }
 
-static bool occupy(tni_pool *pool)
+static bool acquire_pool(tni_pool *pool)
 {
     if (atomic_load_explicit(&pool->occupied, memory_order_relaxed) ||
         atomic_exchange_explicit(&pool->occupied, true, memory_order_acquire))
@@ -350,7 +350,7 @@ static bool occupy(tni_pool *pool)
     return true;
 }
 
-static void vacate(tni_pool *pool)
+static void release_pool(tni_pool *pool)
 {
     occupies = NULL;
     atomic_store_explicit(&pool->occupied, false, memory_order_release);
@@ -374,7 +374,7 @@ void tni_pool_run(tni_pool *pool, int64_t count, tn_task *task, void *user)
 {
     const struct job job = {.task = task, .user = user, .count = (uint64_t)count};
     bool done = false;
-    if (count <= 1 || pool->threads == 1 || inside || !occupy(pool)) {
+    if (count <= 1 || pool->threads == 1 || inside || !acquire_pool(pool)) {
         tni_pool_run_here(0, count, task, user);
         return;
     }
@@ -384,7 +384,7 @@ void tni_pool_run(tni_pool *pool, int64_t count, tn_task *task, void *user)
         if (workers == 0)
             tni_pool_run_here(0, count, task, user);
     }
-    vacate(pool);
+    release_pool(pool);
 }
 
 int32_t tni_pool_threads(const tni_pool *pool)

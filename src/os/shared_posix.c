@@ -97,7 +97,7 @@ void tni_shared_collect(void) {}
 
 #endif
 
-static tn_status refuse(int code, const char *where, tn_error *err)
+static tn_status fail_shared(int code, const char *where, tn_error *err)
 {
     char text[128];
     const char *why = strerror_r(code, text, sizeof text);
@@ -126,7 +126,7 @@ static tn_status map(int file, size_t size, const unsigned char *name, tni_share
         return tni_no_memory(err, "shared memory", "its handle");
     void *memory = tni_sys_mmap(file, size, PROT_READ | PROT_WRITE, MAP_SHARED);
     if (memory == MAP_FAILED) {
-        tn_status status = refuse(errno, "mmap", err);
+        tn_status status = fail_shared(errno, "mmap", err);
         tni_release(shared);
         return status;
     }
@@ -163,7 +163,7 @@ static tn_status make_name(unsigned char out[TNI_SHARED_NAME], tn_error *err)
     const maker here = maker_here();
     memcpy(out, &here, sizeof here);
     if (getentropy(out + sizeof here, TNI_SHARED_NAME - sizeof here) != 0)
-        return refuse(errno, "getentropy", err);
+        return fail_shared(errno, "getentropy", err);
     return TN_OK;
 }
 
@@ -179,9 +179,9 @@ tn_status tni_shared_create(size_t size, tni_shared **out, tn_error *err)
     path_of(name, path);
     int file = tni_sys_shm_open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
     if (file < 0)
-        return refuse(errno, "shm_open", err);
+        return fail_shared(errno, "shm_open", err);
     int code = take_room(file, size);
-    status = code ? refuse(code, "shared memory", err) : map(file, size, name, out, err);
+    status = code ? fail_shared(code, "shared memory", err) : map(file, size, name, out, err);
     (void)tni_sys_close(file);
     if (status) {
         (void)shm_unlink(path);
@@ -226,7 +226,7 @@ tn_status tni_shared_open(const unsigned char name[TNI_SHARED_NAME], size_t size
         return tn_fail(err, TN_NOT_PERMITTED, EACCES, "shm_open",
                        "the shared memory belongs to another user");
     if (file < 0)
-        return refuse(errno, "shm_open", err);
+        return fail_shared(errno, "shm_open", err);
     tn_status status = check(file, size, err);
     if (!status)
         status = map(file, size, name, out, err);

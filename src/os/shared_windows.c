@@ -27,7 +27,7 @@ static void path_of(const unsigned char *name, char out[PATH])
 /* Nothing can be left behind: see above. */
 void tni_shared_collect(void) {}
 
-static tn_status refuse(const char *where, tn_error *err)
+static tn_status fail_shared(const char *where, tn_error *err)
 {
     DWORD code = GetLastError();
     bool full = code == ERROR_NOT_ENOUGH_MEMORY || code == ERROR_COMMITMENT_LIMIT;
@@ -46,7 +46,7 @@ static tn_status map(HANDLE mapping, size_t size, const unsigned char *name, tni
     if (!shared)
         status = tni_no_memory(err, "shared memory", "its handle");
     else if (!memory)
-        status = refuse("MapViewOfFile", err);
+        status = fail_shared("MapViewOfFile", err);
     else if (VirtualQuery(memory, &facts, sizeof facts) == 0 || facts.RegionSize < size)
         status = tn_fail(err, TN_CORRUPT, 0, "shared memory",
                          "the shared memory has %llu bytes instead of %llu",
@@ -71,14 +71,14 @@ tn_status tni_shared_create(size_t size, tni_shared **out, tn_error *err)
     for (size_t i = 0; i < sizeof name; i += sizeof(unsigned)) {
         unsigned word = 0;
         if (rand_s(&word) != 0)
-            return refuse("rand_s", err);
+            return fail_shared("rand_s", err);
         memcpy(name + i, &word, sizeof word);
     }
     path_of(name, path);
     HANDLE mapping =
         CreateFileMappingA(INVALID_HANDLE_VALUE, NULL, PAGE_READWRITE, 0, (DWORD)size, path);
     if (!mapping)
-        return refuse("CreateFileMapping", err);
+        return fail_shared("CreateFileMapping", err);
     if (GetLastError() == ERROR_ALREADY_EXISTS) {
         CloseHandle(mapping);
         return tn_fail(err, TN_NOT_PERMITTED, ERROR_ALREADY_EXISTS, "CreateFileMapping",
@@ -101,7 +101,7 @@ tn_status tni_shared_open(const unsigned char name[TNI_SHARED_NAME], size_t size
         return tn_fail(err, TN_NOT_PERMITTED, (int32_t)code, "OpenFileMapping",
                        "the shared memory belongs to another user");
     if (!mapping)
-        return refuse("OpenFileMapping", err);
+        return fail_shared("OpenFileMapping", err);
     return map(mapping, size, name, out, err);
 }
 

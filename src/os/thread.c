@@ -92,7 +92,7 @@ void tni_once_run(tni_once *once, void (*run)(void))
     (void)pthread_once(&once->native, run);
 }
 
-static void *begin(void *made)
+static void *run_thread(void *made)
 {
     const tni_thread *thread = made;
     thread->run(thread->user);
@@ -103,7 +103,7 @@ static void *begin(void *made)
 
 static int spawn(tni_thread *out)
 {
-    return pthread_create(&out->native, NULL, begin, out);
+    return pthread_create(&out->native, NULL, run_thread, out);
 }
 
 #else
@@ -119,7 +119,7 @@ static int spawn(tni_thread *out)
     for (size_t i = 0; i < sizeof own_faults / sizeof own_faults[0]; i++)
         sigdelset(&blocked, own_faults[i]);
     (void)pthread_sigmask(SIG_BLOCK, &blocked, &before);
-    int error = tni_sys_thread_create(&out->native, begin, out);
+    int error = tni_sys_thread_create(&out->native, run_thread, out);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     return error;
 }

@@ -6,7 +6,7 @@
 
 /* Sanitizes what a module returned: an unknown status is the module's fault, not a success, and its
  * texts are terminated within the struct. */
-static tn_status sane(tn_status status, tn_error *err)
+static tn_status sanitize_result(tn_status status, tn_error *err)
 {
     err->where[sizeof err->where - 1] = '\0';
     err->message[sizeof err->message - 1] = '\0';
@@ -76,7 +76,7 @@ tn_status tni_load_negotiate(tni_record *record)
     tn_status status = record->entry(&record->host, &table, &err);
     if (status) {
         record->foreign = true;
-        status = sane(status, &err);
+        status = sanitize_result(status, &err);
         return tni_record_stop(record, status, "", "its entry failed: %s", tni_words_of(&err));
     }
     if (!table)
@@ -99,7 +99,7 @@ tn_status tni_load_negotiate(tni_record *record)
 enum { MOST_DEVICES = 65536 };
 
 /* Probes one platform. A probe that returns TN_OK with invalid results has failed. */
-static tn_status ask(tni_record *record, tni_platform *platform, tn_error *err)
+static tn_status probe_platform(tni_record *record, tni_platform *platform, tn_error *err)
 {
     void *self = NULL;
     int32_t devices = 0;
@@ -111,7 +111,7 @@ static tn_status ask(tni_record *record, tni_platform *platform, tn_error *err)
         status = tn_fail(err, TN_CORRUPT, 0, "probe",
                          "its probe returned ok with %d devices; expected 0 to %d", (int)devices,
                          MOST_DEVICES);
-    platform->status = status ? sane(status, err) : TN_OK;
+    platform->status = status ? sanitize_result(status, err) : TN_OK;
     platform->fork = tni_fork_generation();
     if (!status) {
         platform->self = self;
@@ -201,7 +201,7 @@ tn_status tni_load_probe(tni_record *record, tni_load_progress *progress, void *
     for (int32_t i = 0; i < record->platform_count; i++) {
         tni_platform *platform = &record->platforms[i];
         err.message[0] = '\0';
-        tn_status status = ask(record, platform, &err);
+        tn_status status = probe_platform(record, platform, &err);
         any = any || !status;
         record->devices += platform->devices;
         if (status) {

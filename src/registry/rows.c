@@ -58,7 +58,7 @@ typedef struct check {
 } check;
 
 TN_PRINTF(2, 3)
-static tn_status refuse(const check *at, const char *format, ...)
+static tn_status reject_row(const check *at, const char *format, ...)
 {
     char text[256];
     va_list arguments;
@@ -73,31 +73,31 @@ static tn_status refuse(const check *at, const char *format, ...)
 static tn_status check_text(const check *at, const char *field, const char *text)
 {
     if (!text)
-        return refuse(at, "%s is NULL", field);
-    return text[0] ? TN_OK : refuse(at, "%s is empty", field);
+        return reject_row(at, "%s is NULL", field);
+    return text[0] ? TN_OK : reject_row(at, "%s is empty", field);
 }
 
 static tn_status check_name(const check *at, const char *field, const char *name)
 {
     tn_status status = check_text(at, field, name);
     if (!status && !tni_name_is_legal(name, "", TNI_NAME_MAX))
-        status = refuse(at,
-                        "%s needs 1 to %d of a-z 0-9 - _, beginning with a letter or digit; "
-                        "found \"%.60s\"",
-                        field, TNI_NAME_MAX, name);
+        status = reject_row(at,
+                            "%s needs 1 to %d of a-z 0-9 - _, beginning with a letter or digit; "
+                            "found \"%.60s\"",
+                            field, TNI_NAME_MAX, name);
     return status;
 }
 
 static tn_status check_function(const check *at, const char *field, int present)
 {
-    return present ? TN_OK : refuse(at, "%s is NULL", field);
+    return present ? TN_OK : reject_row(at, "%s is NULL", field);
 }
 
 /* A platform's own names: NULL or a short text. */
 static tn_status check_word(const check *at, const char *field, const char *word)
 {
     if (word && (!word[0] || memchr(word, '\0', LONGEST_WORD + 1) == NULL))
-        return refuse(at, "%s needs 1 to %d bytes, or NULL", field, LONGEST_WORD);
+        return reject_row(at, "%s needs 1 to %d bytes, or NULL", field, LONGEST_WORD);
     return TN_OK;
 }
 
@@ -120,10 +120,10 @@ static tn_status check_list(const check *at, const char *field, const char *cons
 {
     int32_t count = tni_rows_count(list);
     if (count == MOST_ROWS)
-        return refuse(at, "%s does not end in NULL within %d", field, MOST_ROWS);
+        return reject_row(at, "%s does not end in NULL within %d", field, MOST_ROWS);
     for (int32_t i = 0; i < count; i++) {
         if (!list[i][0])
-            return refuse(at, "%s[%d] is empty", field, (int)i);
+            return reject_row(at, "%s[%d] is empty", field, (int)i);
     }
     return TN_OK;
 }
@@ -132,20 +132,20 @@ static tn_status check_evidence(const check *at, const tn_evidence_row *const *l
 {
     int32_t count = tni_rows_count(list);
     if (count > MOST_EVIDENCE)
-        return refuse(at, "evidence needs at most %d rows, ended by NULL", MOST_EVIDENCE);
+        return reject_row(at, "evidence needs at most %d rows, ended by NULL", MOST_EVIDENCE);
     for (int32_t i = 0; i < count; i++) {
         const tn_evidence_row *row = list[i];
         if (row->struct_size < TN_UP_TO(tn_evidence_row, shows))
-            return refuse(at, "evidence[%d]: struct_size needs at least %zu, found %zu", (int)i,
-                          TN_UP_TO(tn_evidence_row, shows), row->struct_size);
+            return reject_row(at, "evidence[%d]: struct_size needs at least %zu, found %zu", (int)i,
+                              TN_UP_TO(tn_evidence_row, shows), row->struct_size);
         if (!row->what || !row->what[0])
-            return refuse(at, "evidence[%d]: what is %s", (int)i, row->what ? "empty" : "NULL");
+            return reject_row(at, "evidence[%d]: what is %s", (int)i, row->what ? "empty" : "NULL");
         if (row->look < TN_LOOK_FILE || row->look >= TN_LOOK_COUNT)
-            return refuse(at, "evidence[%d]: look needs %d to %d, found %d", (int)i, TN_LOOK_FILE,
-                          TN_LOOK_COUNT - 1, (int)row->look);
+            return reject_row(at, "evidence[%d]: look needs %d to %d, found %d", (int)i,
+                              TN_LOOK_FILE, TN_LOOK_COUNT - 1, (int)row->look);
         if (row->shows < TN_SHOWS_HARDWARE || row->shows >= TN_SHOWS_COUNT)
-            return refuse(at, "evidence[%d]: shows needs %d to %d, found %d", (int)i,
-                          TN_SHOWS_HARDWARE, TN_SHOWS_COUNT - 1, (int)row->shows);
+            return reject_row(at, "evidence[%d]: shows needs %d to %d, found %d", (int)i,
+                              TN_SHOWS_HARDWARE, TN_SHOWS_COUNT - 1, (int)row->shows);
     }
     return TN_OK;
 }
@@ -156,8 +156,8 @@ static tn_status check_group(const check *at, const char *name, const char *cons
 {
     for (size_t i = 1; i < count; i++) {
         if (present[i] != present[0])
-            return refuse(at, "%s need all their functions or none: %s is set, %s is NULL", name,
-                          fields[present[0] ? 0 : i], fields[present[0] ? i : 0]);
+            return reject_row(at, "%s need all their functions or none: %s is set, %s is NULL",
+                              name, fields[present[0] ? 0 : i], fields[present[0] ? i : 0]);
     }
     return TN_OK;
 }
@@ -183,8 +183,8 @@ static tn_status check_events(const check *at, const tn_platform_row *row)
     tn_status status = GROUP(at, "events", "event_create", "event_destroy", "event_record",
                              "event_query", "event_synchronize", "event_elapsed");
     if (!status && !row->event_create != !row->stream_create)
-        status = refuse(at, "streams and events must be set together: %s is NULL",
-                        row->event_create ? "stream_create" : "event_create");
+        status = reject_row(at, "streams and events must be set together: %s is NULL",
+                            row->event_create ? "stream_create" : "event_create");
     return status;
 }
 
@@ -195,7 +195,7 @@ static tn_status check_graphs(const check *at, const tn_platform_row *row)
     tn_status status =
         GROUP(at, "graphs", "graph_begin", "graph_end", "graph_run", "graph_destroy");
     if (!status && row->graph_begin && !row->stream_create)
-        status = refuse(at, "graph_begin needs streams: stream_create is NULL");
+        status = reject_row(at, "graph_begin needs streams: stream_create is NULL");
     return status;
 }
 
@@ -205,7 +205,7 @@ static tn_status check_captures(const check *at, const tn_platform_row *row)
                             row->capture_free != NULL};
     tn_status status = GROUP(at, "captures", "stream_is_captured", "capture_alloc", "capture_free");
     if (!status && row->stream_is_captured && !row->stream_create)
-        status = refuse(at, "stream_is_captured needs streams: stream_create is NULL");
+        status = reject_row(at, "stream_is_captured needs streams: stream_create is NULL");
     return status;
 }
 
@@ -215,10 +215,10 @@ static tn_status check_order(const check *at, const tn_platform_row *row)
     const bool allocates = TN_HAS(row, tn_platform_row, memory_alloc_on) && row->memory_alloc_on;
     const bool frees = TN_HAS(row, tn_platform_row, memory_free_on) && row->memory_free_on;
     if (allocates != frees)
-        return refuse(at, "memory_alloc_on and memory_free_on must be set together: %s is NULL",
-                      allocates ? "memory_free_on" : "memory_alloc_on");
+        return reject_row(at, "memory_alloc_on and memory_free_on must be set together: %s is NULL",
+                          allocates ? "memory_free_on" : "memory_alloc_on");
     if (allocates && !row->stream_create)
-        return refuse(at, "memory_alloc_on needs streams: stream_create is NULL");
+        return reject_row(at, "memory_alloc_on needs streams: stream_create is NULL");
     return TN_OK;
 }
 
@@ -234,13 +234,13 @@ static tn_status check_pairs(const check *at, const tn_platform_row *row)
     };
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
         if (pairs[i].first != pairs[i].second)
-            return refuse(at, "%s and %s must be set together: %s is NULL", pairs[i].names[0],
-                          pairs[i].names[1], pairs[i].names[pairs[i].first]);
+            return reject_row(at, "%s and %s must be set together: %s is NULL", pairs[i].names[0],
+                              pairs[i].names[1], pairs[i].names[pairs[i].first]);
     }
     if (row->event_export && !row->event_create)
-        return refuse(at, "event_export needs events: event_create is NULL");
+        return reject_row(at, "event_export needs events: event_create is NULL");
     if (row->device_enter && !row->device_activate)
-        return refuse(at, "device_enter needs device_activate, which is NULL");
+        return reject_row(at, "device_enter needs device_activate, which is NULL");
     return TN_OK;
 }
 
@@ -264,10 +264,11 @@ static tn_status check_kind(const check *at, const tn_platform_row *row)
 {
     for (int32_t kind = TN_PLATFORM_CPU; kind < TN_PLATFORM_OOT; kind++) {
         if (kind != row->kind && strcmp(row->name, tni_kind_word(kind)) == 0)
-            return refuse(at,
-                          "kind needs %d (%s) for this name, found %d (%s); change the "
-                          "kind or the name of the row",
-                          (int)kind, tni_kind_word(kind), (int)row->kind, tni_kind_word(row->kind));
+            return reject_row(at,
+                              "kind needs %d (%s) for this name, found %d (%s); change the "
+                              "kind or the name of the row",
+                              (int)kind, tni_kind_word(kind), (int)row->kind,
+                              tni_kind_word(row->kind));
     }
     return TN_OK;
 }
@@ -277,13 +278,13 @@ static tn_status check_platform(check *at, const void *any)
     const tn_platform_row *row = any;
     tn_status status = TN_OK;
     if (strcmp(row->name, "best") == 0)
-        return refuse(at, "name cannot be \"best\", which selects a device");
+        return reject_row(at, "name cannot be \"best\", which selects a device");
     if (row->kind <= TN_PLATFORM_UNSPECIFIED || row->kind >= TN_PLATFORM_KIND_COUNT)
-        return refuse(at, "kind needs %d to %d, found %d", TN_PLATFORM_CPU,
-                      TN_PLATFORM_KIND_COUNT - 1, (int)row->kind);
+        return reject_row(at, "kind needs %d to %d, found %d", TN_PLATFORM_CPU,
+                          TN_PLATFORM_KIND_COUNT - 1, (int)row->kind);
     if (row->flags & ~TN_PLATFORM_FLAGS)
-        return refuse(at, "flags has unknown bits %#x",
-                      (unsigned)(row->flags & ~TN_PLATFORM_FLAGS));
+        return reject_row(at, "flags has unknown bits %#x",
+                          (unsigned)(row->flags & ~TN_PLATFORM_FLAGS));
     (void)((status = check_kind(at, row)) || (status = check_words(at, row)) ||
            (status = check_evidence(at, row->evidence)) ||
            (status = check_list(at, "quantizations", row->quantizations)) ||
@@ -310,12 +311,12 @@ static tn_status check_library(check *at, const void *any)
     if (!status && row->other)
         status = check_name(at, "other", row->other);
     if (!status && row->other && strcmp(row->other, row->name) == 0)
-        status = refuse(at, "other is the same as name");
+        status = reject_row(at, "other is the same as name");
     if (!status)
         status = check_word(at, "verbose_setting", row->verbose_setting);
     if (!status && !row->verbose != !row->verbose_setting)
-        status = refuse(at, "verbose and verbose_setting must be set together: %s is NULL",
-                        row->verbose ? "verbose_setting" : "verbose");
+        status = reject_row(at, "verbose and verbose_setting must be set together: %s is NULL",
+                            row->verbose ? "verbose_setting" : "verbose");
     return status;
 }
 
@@ -327,10 +328,11 @@ static bool is_rate(double figure)
 static tn_status check_dtypes(check *at, const tn_dtype *dtypes)
 {
     if (!dtypes || !dtypes[0])
-        return refuse(at, "dtypes needs at least one type");
+        return reject_row(at, "dtypes needs at least one type");
     for (size_t i = 0; dtypes[i]; i++) {
         if (!tn_dtype_name(dtypes[i]))
-            return refuse(at, "dtypes[%zu] needs a TN_ type, found %#x", i, (unsigned)dtypes[i]);
+            return reject_row(at, "dtypes[%zu] needs a TN_ type, found %#x", i,
+                              (unsigned)dtypes[i]);
     }
     return TN_OK;
 }
@@ -347,31 +349,31 @@ static tn_status check_kernel(check *at, const void *any)
     if (status)
         return status;
     if (!tni_op_word(row->op))
-        return refuse(at, "op needs a TN_OP_..., found %d", (int)row->op);
+        return reject_row(at, "op needs a TN_OP_..., found %d", (int)row->op);
     if (row->version == 0)
-        return refuse(at, "version needs 1 or more, found 0");
+        return reject_row(at, "version needs 1 or more, found 0");
     if (row->numerics & ~TN_NUM_KNOWN)
-        return refuse(at, "numerics has unknown bits %#llx",
-                      (unsigned long long)(row->numerics & ~TN_NUM_KNOWN));
+        return reject_row(at, "numerics has unknown bits %#llx",
+                          (unsigned long long)(row->numerics & ~TN_NUM_KNOWN));
     if (row->cpu_needs >> TN_CPU_FEATURE_COUNT)
-        return refuse(at, "cpu_needs has unknown bits %#llx",
-                      (unsigned long long)row->cpu_needs >> TN_CPU_FEATURE_COUNT
-                                                                << TN_CPU_FEATURE_COUNT);
+        return reject_row(at, "cpu_needs has unknown bits %#llx",
+                          (unsigned long long)row->cpu_needs >> TN_CPU_FEATURE_COUNT
+                                                                    << TN_CPU_FEATURE_COUNT);
     if (TN_HAS(row, tn_kernel_row, alignment) && !is_alignment(row->alignment))
-        return refuse(at, "alignment needs 0 or a power of two up to %d, found %lld",
-                      TN_OP_ALIGNMENT_MAX, (long long)row->alignment);
+        return reject_row(at, "alignment needs 0 or a power of two up to %d, found %lld",
+                          TN_OP_ALIGNMENT_MAX, (long long)row->alignment);
     if (!row->plan != !row->plan_release)
-        return refuse(at, "plan and plan_release must be set together: %s is NULL",
-                      row->plan ? "plan_release" : "plan");
+        return reject_row(at, "plan and plan_release must be set together: %s is NULL",
+                          row->plan ? "plan_release" : "plan");
     if (!row->pack != !row->pack_release)
-        return refuse(at, "pack and pack_release must be set together: %s is NULL",
-                      row->pack ? "pack_release" : "pack");
+        return reject_row(at, "pack and pack_release must be set together: %s is NULL",
+                          row->pack ? "pack_release" : "pack");
     if (!is_rate(row->flops_per_us) || !is_rate(row->bytes_per_us))
-        return refuse(at, "%s needs a figure above 0, found %g",
-                      is_rate(row->flops_per_us) ? "bytes_per_us" : "flops_per_us",
-                      is_rate(row->flops_per_us) ? row->bytes_per_us : row->flops_per_us);
+        return reject_row(at, "%s needs a figure above 0, found %g",
+                          is_rate(row->flops_per_us) ? "bytes_per_us" : "flops_per_us",
+                          is_rate(row->flops_per_us) ? row->bytes_per_us : row->flops_per_us);
     if (!(row->overhead_us >= 0 && row->overhead_us <= 1e9))
-        return refuse(at, "overhead_us needs 0 or more, found %g", row->overhead_us);
+        return reject_row(at, "overhead_us needs 0 or more, found %g", row->overhead_us);
     (void)((status = check_dtypes(at, row->dtypes)) ||
            (status = check_function(at, "run", row->run != NULL)) ||
            (status = row->library ? check_name(at, "library", row->library) : TN_OK) ||
@@ -438,10 +440,10 @@ static tn_status check_rows(const row_kind *kind, const void *list, tn_error *er
         const any_row *row = row_at(list, i);
         check at = {.kind = kind->name, .index = i, .name = "", .err = err};
         if (row->struct_size < kind->least)
-            return refuse(&at, "struct_size needs at least %zu, found %zu", kind->least,
-                          row->struct_size);
+            return reject_row(&at, "struct_size needs at least %zu, found %zu", kind->least,
+                              row->struct_size);
         if (!row->name || !tni_name_is_legal(row->name, kind->extra, kind->longest))
-            return refuse(
+            return reject_row(
                 &at,
                 "name needs 1 to %zu of a-z 0-9 - _%s%s, beginning with a letter or digit; found "
                 "\"%.60s\"",
@@ -450,7 +452,7 @@ static tn_status check_rows(const row_kind *kind, const void *list, tn_error *er
         at.name = row->name;
         for (int32_t j = 0; j < i; j++) {
             if (strcmp(row_at(list, j)->name, row->name) == 0)
-                return refuse(&at, "duplicate name, also in row %d", (int)j + 1);
+                return reject_row(&at, "duplicate name, also in row %d", (int)j + 1);
         }
         tn_status status = kind->check(&at, row);
         if (status)

@@ -123,7 +123,7 @@ static const char *doing(tn_module_stage stage)
 }
 
 /* Describes how a child ended that did not finish its answer. */
-static void judge(const tni_process_end *end, int64_t limit_ns, tni_verdict *out)
+static void describe_end(const tni_process_end *end, int64_t limit_ns, tni_verdict *out)
 {
     const char *what = doing(out->stage);
     char *to = out->message;
@@ -171,7 +171,7 @@ tn_status tni_verdict_ask(const char *probe, const char *file, int64_t limit_ns,
     if (status)
         return status;
     if (!verdict.complete)
-        judge(&end, limit_ns, &verdict);
+        describe_end(&end, limit_ns, &verdict);
     *out = verdict;
     return TN_OK;
 }

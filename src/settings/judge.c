@@ -102,7 +102,7 @@ static size_t depth_end(const tni_rules *rules, size_t begin)
 
 /* Evaluates the rules of the depth that begins at `begin`, with or without the shadowed ones.
  * out->rule is NULL if none applies. */
-static void hear(const question *q, size_t begin, bool shadowed, tni_judgement *out)
+static void judge_depth(const question *q, size_t begin, bool shadowed, tni_judgement *out)
 {
     const tni_rule *required = NULL;
     size_t end = depth_end(q->rules, begin);
@@ -142,10 +142,10 @@ static void answer(const question *q, tni_judgement *out)
     if (!concerns_anyone(q))
         return;
     for (size_t i = 0; i < count && !out->rule; i = depth_end(q->rules, i))
-        hear(q, i, false, out);
+        judge_depth(q, i, false, out);
     for (size_t i = 0; i < count && !out->overrode; i = depth_end(q->rules, i)) {
         tni_judgement here;
-        hear(q, i, true, &here);
+        judge_depth(q, i, true, &here);
         if (here.rule && here.says != out->says)
             out->overrode = here.rule;
     }

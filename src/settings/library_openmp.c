@@ -15,7 +15,7 @@ typedef struct runtimes {
     char paths[MOST][256]; /* of the first MOST only */
 } runtimes;
 
-static void see(void *user, const char *path)
+static void add_runtime(void *user, const char *path)
 {
     runtimes *found = user;
     if (!tni_openmp_is_runtime(path))
@@ -58,7 +58,7 @@ static void tell_none(const tni_library_known *known, bool looked, tn_library_st
 void tni_library_tell_openmp(const tni_library_known *known, tn_library_state *out)
 {
     runtimes found = {0};
-    bool looked = tni_loaded_each(see, &found);
+    bool looked = tni_loaded_each(add_runtime, &found);
     if (found.count == 0) {
         tell_none(known, looked, out);
         return;
@@ -100,7 +100,8 @@ tn_status tni_library_openmp_check(const char *files, tn_error *err)
     runtimes found = {0};
     tn_library_state where = {.struct_size = sizeof where};
     tni_elf_facts facts = {0};
-    if (!tni_loaded_each(see, &found) || found.count == 0 || !needs_runtime(files, &where, &facts))
+    if (!tni_loaded_each(add_runtime, &found) || found.count == 0 ||
+        !needs_runtime(files, &where, &facts))
         return TN_OK;
     for (size_t i = 0; i < found.count && i < MOST; i++) {
         if (!is_same(found.paths[i], facts.openmp))

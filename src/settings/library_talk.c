@@ -5,7 +5,7 @@
 #include "library.h"
 #include "table.h"
 
-static tn_status tell(const tn_library_row *row, void *self, int32_t level, tn_error *err)
+static tn_status set_verbosity(const tn_library_row *row, void *self, int32_t level, tn_error *err)
 {
     tn_error why = {0};
     if (!row->verbose)
@@ -27,7 +27,7 @@ tn_status tni_library_verbose(const tn_library *library, int32_t level, tn_error
     tni_libraries_unlock();
     if (!is_open)
         return tn_fail(err, TN_UNAVAILABLE, 0, "library", "%s is not open", library->name);
-    return tell(offer->row, self, level, err);
+    return set_verbosity(offer->row, self, level, err);
 }
 
 tni_library_offer *tni_library_talker(const tn_library *library, const tni_record *record)
@@ -47,7 +47,7 @@ void tni_library_heed(tni_library_offer *offer, const tn_context *context)
     tni_libraries_lock();
     void *self = offer->trial.self;
     tni_libraries_unlock();
-    if (tell(offer->row, self, wanted, &err))
+    if (set_verbosity(offer->row, self, wanted, &err))
         tni_log(TN_LOG_WARNING, "%s=%d has no effect: %s", offer->row->verbose_setting, (int)wanted,
                 err.message);
 }

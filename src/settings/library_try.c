@@ -171,7 +171,7 @@ static bool may_not_wait(void)
 
 /* Makes sure that the offer was tried. Must be called with the lock held; releases it during the
  * trial. */
-static tn_status settle(tni_library_offer *offer, tn_error *err)
+static tn_status ensure_tried(tni_library_offer *offer, tn_error *err)
 {
     tni_library_trial trial;
     while (tni_library_is_tried_now(offer)) {
@@ -206,7 +206,7 @@ tn_status tn_library_try(const tn_library *library, tn_error *err)
     tni_libraries_lock();
     tni_library_offer *offer = tni_library_served(library);
     if (offer)
-        status = settle(offer, err);
+        status = ensure_tried(offer, err);
     if (offer && !status)
         verdict = offer->trial.status;
     tni_libraries_unlock();
@@ -237,7 +237,7 @@ tn_status tni_library_open(const tn_library *library, const tni_record *record, 
         status = tn_fail(err, TN_UNAVAILABLE, 0, where, "module %s offers no library %s",
                          record->name, library->name);
     else
-        status = settle(offer, err);
+        status = ensure_tried(offer, err);
     if (!status && offer->trial.status)
         status = tn_fail(err, offer->trial.status, 0, where, "%s is not available: %s%s%s",
                          library->name, offer->trial.reason, offer->row->remedy ? "; " : "",

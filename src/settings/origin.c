@@ -3,7 +3,7 @@
 #include "process.h"
 #include "views.h"
 
-static void tell(const tn_context *context, tn_setting setting, char *out, size_t size)
+static void write_origin(const tn_context *context, tn_setting setting, char *out, size_t size)
 {
     const tni_sources *sources = tni_settings_sources();
     int32_t level = context->level[setting];
@@ -48,7 +48,7 @@ tn_status tn_setting_origin(const tn_context *context, tn_setting setting, tn_or
                        out->struct_size);
     context = tni_context_or_current(context);
     tn_setting from = source_of(context, setting);
-    tell(context, from, words, sizeof words);
+    write_origin(context, from, words, sizeof words);
     bool through = from != setting && context->level[from] != TN_LEVEL_DEFAULT;
     snprintf(text, sizeof text, "%s%s%s", words, through ? ", through " : "",
              through ? tni_setting_row_of(from)->facts.key : "");

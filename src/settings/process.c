@@ -66,7 +66,7 @@ static void watch_forks(void)
     tni_fork_watch(&hook);
 }
 
-static void begin(void)
+static void init_process(void)
 {
     tn_error err;
     watch_forks();
@@ -85,7 +85,7 @@ void tni_settings_begin(void)
     static _Atomic bool told;
     if (atomic_load_explicit(&tni_settings_generation, memory_order_acquire) != 0)
         return;
-    tni_once_run(&once, begin);
+    tni_once_run(&once, init_process);
     if (atomic_exchange(&told, true))
         return;
     tni_pool_destroy(process.ended);

@@ -20,7 +20,7 @@ enum { OTHERS = sizeof others / sizeof others[0], PREFIX = sizeof "TENON_" - 1 }
 
 /* A problem is dropped if there is no memory for it. */
 TN_PRINTF(2, 3)
-static void tell(tni_sources *sources, const char *format, ...)
+static void add_problem(tni_sources *sources, const char *format, ...)
 {
     char text[512], whole[1024];
     va_list arguments;
@@ -41,7 +41,7 @@ static void tell(tni_sources *sources, const char *format, ...)
 
 void tni_sources_tell(tni_sources *sources, const char *problem)
 {
-    tell(sources, "%s", problem);
+    add_problem(sources, "%s", problem);
 }
 
 /* Records where the settings of a change got their values from. */
@@ -58,8 +58,8 @@ static void note(tni_sources *sources, const tn_change *change, int32_t level, u
 }
 
 /* Applies one value of one level; `line` is that in the file. */
-static tn_status take(tni_sources *sources, tn_setting setting, const char *value, int32_t level,
-                      uint32_t line, tn_error *err)
+static tn_status apply_value(tni_sources *sources, tn_setting setting, const char *value,
+                             int32_t level, uint32_t line, tn_error *err)
 {
     tn_change change;
     tn_context *made = NULL;
@@ -92,11 +92,11 @@ static void take_entry(tni_sources *sources, const char *section, const tni_form
     (void)tni_sources_key(section, entry->key, key);
     tni_form_place(sources->file, entry->line, place);
     tn_setting setting = tni_setting_find(key);
-    tn_status status = setting < 0
-                           ? tni_setting_unknown(key, where, &err)
-                           : take(sources, setting, entry->value, TN_LEVEL_FILE, entry->line, &err);
+    tn_status status =
+        setting < 0 ? tni_setting_unknown(key, where, &err)
+                    : apply_value(sources, setting, entry->value, TN_LEVEL_FILE, entry->line, &err);
     if (status)
-        tell(sources, "%s: %s", place, err.message);
+        add_problem(sources, "%s: %s", place, err.message);
 }
 
 static void take_text(tni_sources *sources, const char *text, size_t size)
@@ -106,7 +106,7 @@ static void take_text(tni_sources *sources, const char *text, size_t size)
     tn_status status = tni_form_parse(text, size, sources->file, &form, &err);
     if (status) {
         sources->starved = sources->starved || status == TN_OUT_OF_MEMORY;
-        tell(sources, "%s; the whole file is ignored", err.message);
+        add_problem(sources, "%s; the whole file is ignored", err.message);
         return;
     }
     for (size_t i = 0; i < tni_form_section_count(form); i++) {
@@ -127,9 +127,9 @@ static void read_file(tni_sources *sources)
     if (!status)
         take_text(sources, text, size);
     else if (status != TN_NOT_FOUND)
-        tell(sources, "%s", err.message);
+        add_problem(sources, "%s", err.message);
     else if (tni_env_is_set(file_variable))
-        tell(sources, "%s: %s", file_variable, err.message);
+        add_problem(sources, "%s: %s", file_variable, err.message);
     tni_release(text);
 }
 
@@ -148,7 +148,7 @@ static const char *trusted(tni_sources *sources, const char *name)
 {
     const char *value = tni_env_get(name);
     if (!value)
-        tell(sources, "%s is ignored: the process runs with elevated privileges", name);
+        add_problem(sources, "%s is ignored: the process runs with elevated privileges", name);
     return value;
 }
 
@@ -156,8 +156,8 @@ static void take_variable(tni_sources *sources, tn_setting setting, const char *
 {
     tn_error err;
     const char *value = trusted(sources, name);
-    if (value && take(sources, setting, value, TN_LEVEL_ENVIRONMENT, 0, &err) != TN_OK)
-        tell(sources, "%s: %s", name, err.message);
+    if (value && apply_value(sources, setting, value, TN_LEVEL_ENVIRONMENT, 0, &err) != TN_OK)
+        add_problem(sources, "%s: %s", name, err.message);
 }
 
 /* In table order, as the order of the environment is arbitrary. */
@@ -180,8 +180,8 @@ static void tell_unknown(tni_sources *sources, const char *name)
     for (size_t i = 0; i < OTHERS; i++)
         names[TN_SETTING_COUNT + i] = others[i] + PREFIX;
     const char *nearest = tni_words_nearest(name + PREFIX, names, TN_SETTING_COUNT + OTHERS);
-    tell(sources, "%.100s: unknown variable%s", name,
-         tni_words_hint(nearest ? nearest - PREFIX : NULL, hint));
+    add_problem(sources, "%.100s: unknown variable%s", name,
+                tni_words_hint(nearest ? nearest - PREFIX : NULL, hint));
 }
 
 static void tell_strangers(tni_sources *sources)
@@ -233,7 +233,7 @@ static char *find_file(tni_sources *sources)
     return NULL;
 }
 
-static void begin(tni_sources *out, char *file)
+static void init_sources(tni_sources *out, char *file)
 {
     *out =
         (tni_sources){.context = tn_context_retain((tn_context *)(uintptr_t)tni_context_defaults()),
@@ -242,7 +242,7 @@ static void begin(tni_sources *out, char *file)
 
 void tni_sources_read(tni_sources *out)
 {
-    begin(out, NULL);
+    init_sources(out, NULL);
     out->file = find_file(out);
     if (out->file)
         read_file(out);
@@ -251,7 +251,7 @@ void tni_sources_read(tni_sources *out)
 
 void tni_sources_of_text(const char *file, const char *text, size_t size, tni_sources *out)
 {
-    begin(out, tni_text_copy(file));
+    init_sources(out, tni_text_copy(file));
     if (out->file)
         take_text(out, text, size);
     else

@@ -165,7 +165,7 @@ static void make_row(tn_setting i)
                                     .process_only = is_process_only(i)};
 }
 
-static void make(void)
+static void build_table(void)
 {
     for (tn_setting i = 0; i < TN_SETTING_COUNT; i++)
         make_row(i);
@@ -173,7 +173,7 @@ static void make(void)
 
 const tni_setting_row *tni_setting_row_of(tn_setting setting)
 {
-    tni_once_run(&made, make);
+    tni_once_run(&made, build_table);
     return setting >= 0 && setting < TN_SETTING_COUNT ? &table.rows[setting] : NULL;
 }
 
@@ -185,7 +185,7 @@ const tn_setting_facts *tn_setting_info(tn_setting setting)
 
 tn_setting tni_setting_find(const char *key)
 {
-    tni_once_run(&made, make);
+    tni_once_run(&made, build_table);
     for (tn_setting i = 0; i < TN_SETTING_COUNT; i++) {
         if (strcmp(table.keys[i], key) == 0)
             return i;
@@ -195,7 +195,7 @@ tn_setting tni_setting_find(const char *key)
 
 tn_setting tni_setting_of_variable(const char *name)
 {
-    tni_once_run(&made, make);
+    tni_once_run(&made, build_table);
     for (tn_setting i = 0; i < TN_SETTING_COUNT; i++) {
         if (strcmp(table.variables[i], name) == 0)
             return i;
@@ -206,7 +206,7 @@ tn_setting tni_setting_of_variable(const char *name)
 tn_status tni_setting_unknown(const char *key, const char *where, tn_error *err)
 {
     char hint[TNI_HINT];
-    tni_once_run(&made, make);
+    tni_once_run(&made, build_table);
     return tn_fail(err, TN_NOT_FOUND, 0, where,
                    "unknown setting \"%.80s\"; `tenon settings` lists them%s", key,
                    tni_words_hint(tni_words_nearest(key, table.keys, TN_SETTING_COUNT), hint));

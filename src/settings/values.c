@@ -30,8 +30,8 @@ const char *tni_strength_nearest(const char *word)
     return tni_words_nearest(word, words, TN_FORBID + 1);
 }
 
-static tn_status refuse(const tni_setting_row *row, const char *value, const char *nearest,
-                        const char *where, tn_error *err)
+static tn_status reject_value(const tni_setting_row *row, const char *value, const char *nearest,
+                              const char *where, tn_error *err)
 {
     char hint[TNI_HINT];
     return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s cannot be \"%.60s\"; allowed: %s%s",
@@ -62,7 +62,7 @@ static tn_status parse_bool(const tni_setting_row *row, const char *value, int64
             return TN_OK;
         }
     }
-    return refuse(row, value, tni_words_nearest(value, truths, TRUTH_WORDS), where, err);
+    return reject_value(row, value, tni_words_nearest(value, truths, TRUTH_WORDS), where, err);
 }
 
 static tn_status parse_word(const tni_setting_row *row, const char *value, int64_t *out,
@@ -70,8 +70,9 @@ static tn_status parse_word(const tni_setting_row *row, const char *value, int64
 {
     int64_t found = find_word(row->words, value);
     if (found < 0)
-        return refuse(row, value, tni_words_nearest(value, row->words->words, row->words->settable),
-                      where, err);
+        return reject_value(row, value,
+                            tni_words_nearest(value, row->words->words, row->words->settable),
+                            where, err);
     *out = found;
     return TN_OK;
 }
@@ -92,7 +93,7 @@ static tn_status parse_number(const tni_setting_row *row, const char *value, int
     if (!tni_number_parse(value, row->kind == TN_VALUE_BYTES, &number) || number < row->least ||
         number > row->most) {
         const char *near = row->word ? tni_words_nearest(value, &row->word, 1) : NULL;
-        return refuse(row, value, near, where, err);
+        return reject_value(row, value, near, where, err);
     }
     *out = number;
     return TN_OK;
@@ -117,9 +118,9 @@ tn_status tni_order_parse(const tni_setting_row *row, const char *text, int64_t 
         snprintf(word, sizeof word, "%.*s", (int)(length < 63 ? length : 63), text);
         int64_t found = find_word(row->words, word);
         if (found < 0)
-            return refuse(row, word,
-                          tni_words_nearest(word, row->words->words, row->words->settable), where,
-                          err);
+            return reject_value(row, word,
+                                tni_words_nearest(word, row->words->words, row->words->settable),
+                                where, err);
         if (seen >> found & 1)
             return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s: duplicate \"%s\"",
                            row->facts.key, word);
@@ -127,7 +128,7 @@ tn_status tni_order_parse(const tni_setting_row *row, const char *text, int64_t 
         order |= (found + 1) << (4 * place++);
     }
     if (!order)
-        return refuse(row, "", NULL, where, err);
+        return reject_value(row, "", NULL, where, err);
     for (size_t i = 0; i < row->words->settable; i++) {
         if (!(seen >> i & 1))
             order |= (int64_t)(i + 1) << (4 * place++);
@@ -150,7 +151,7 @@ static tn_status parse_rule(const tni_setting_row *row, const char *value, tn_ch
              value);
     out->strength = tni_strength_parse(word);
     if (out->strength < 0)
-        return refuse(row, value, tni_strength_nearest(word), where, err);
+        return reject_value(row, value, tni_strength_nearest(word), where, err);
     out->text = value + length + 1;
     return TN_OK;
 }
@@ -181,7 +182,7 @@ tn_status tni_value_parse(tn_setting setting, const char *value, tn_change *out,
                        row->facts.key, strlen(value), VALUE_MOST);
     if (row->kind < TN_VALUE_ORDER &&
         !copy_trimmed(value, value + strlen(value), word, sizeof word))
-        return refuse(row, value, NULL, where, err);
+        return reject_value(row, value, NULL, where, err);
     switch (row->kind) {
     case TN_VALUE_BOOL: status = parse_bool(row, word, &change.value, where, err); break;
     case TN_VALUE_WORD: status = parse_word(row, word, &change.value, where, err); break;
@@ -250,7 +251,7 @@ static tn_status check_number(const tni_setting_row *row, const tn_change *chang
     if (good)
         return TN_OK;
     snprintf(text, sizeof text, "%" PRId64, change->value);
-    return refuse(row, text, NULL, where, err);
+    return reject_value(row, text, NULL, where, err);
 }
 
 tn_status tni_change_check(const tn_change *change, const char *where, tn_error *err)

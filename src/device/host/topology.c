@@ -72,7 +72,7 @@ static const char *misplaced(const tn_topology *topology, const tn_topology_obje
 }
 
 /* Describes what is wrong with the object's own values; NULL if they are valid. */
-static const char *senseless(const tn_topology_object *object)
+static const char *find_invalid(const tn_topology_object *object)
 {
     bool cache = object->type == TN_TOPOLOGY_CACHE;
     if (cache ? object->level < 1 || object->level > TNI_TOPOLOGY_LEVELS : object->level != 0)
@@ -86,8 +86,8 @@ static const char *senseless(const tn_topology_object *object)
     return object->speed_class < -1 ? "its speed class is below -1" : NULL;
 }
 
-static tn_status refuse(const tn_topology *topology, const tn_topology_object *object,
-                        const char *what, tn_error *err)
+static tn_status reject_object(const tn_topology *topology, const tn_topology_object *object,
+                               const char *what, tn_error *err)
 {
     return tn_fail(err, TN_INVALID_ARGUMENT, 0, "topology",
                    "object %zu (%s %d, parent %d, level %d): %s", topology->count,
@@ -110,9 +110,9 @@ tn_status tni_topology_add(tn_topology *topology, const tn_topology_object *obje
                        MOST_OBJECTS);
     const char *what = misplaced(topology, object);
     if (!what)
-        what = senseless(object);
+        what = find_invalid(object);
     if (what)
-        return refuse(topology, object, what, err);
+        return reject_object(topology, object, what, err);
     if (!tni_array_reserve((void **)&topology->objects, &topology->capacity, topology->count,
                            topology->count + 1, sizeof *object))
         return tni_no_memory(err, "topology", "the parts of the machine");
@@ -141,7 +141,7 @@ struct listener {
     tn_error error;
 };
 
-static tn_status heard(struct listener *listener, tn_status status, tn_error *err)
+static tn_status record_status(struct listener *listener, tn_status status, tn_error *err)
 {
     listener->status = status;
     if (status && err)
@@ -152,25 +152,26 @@ static tn_status heard(struct listener *listener, tn_status status, tn_error *er
 static tn_status hear_object(void *self, const tn_topology_object *object, tn_error *err)
 {
     struct listener *listener = self;
-    return heard(listener,
-                 listener->status ? listener->status
-                                  : tni_topology_add(listener->topology, object, &listener->error),
-                 err);
+    return record_status(listener,
+                         listener->status
+                             ? listener->status
+                             : tni_topology_add(listener->topology, object, &listener->error),
+                         err);
 }
 
 static tn_status hear_source(void *self, const char *text, tn_error *err)
 {
     struct listener *listener = self;
-    return heard(listener,
-                 listener->status
-                     ? listener->status
-                     : tni_topology_tell_source(listener->topology, text, &listener->error),
-                 err);
+    return record_status(listener,
+                         listener->status
+                             ? listener->status
+                             : tni_topology_tell_source(listener->topology, text, &listener->error),
+                         err);
 }
 
 /* After the platform has reported: checks that there is an object, and sets the source if the
  * platform did not. */
-static tn_status conclude(const tn_platform_row *row, tn_topology *topology, tn_error *err)
+static tn_status finish_topology(const tn_platform_row *row, tn_topology *topology, tn_error *err)
 {
     if (topology->count == 0)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, "topology",
@@ -182,7 +183,8 @@ static tn_status conclude(const tn_platform_row *row, tn_topology *topology, tn_
     return tni_topology_tell_source(topology, text, err);
 }
 
-static tn_status ask(const tn_platform_row *row, void *self, tn_topology **out, tn_error *err)
+static tn_status query_topology(const tn_platform_row *row, void *self, tn_topology **out,
+                                tn_error *err)
 {
     struct listener listener = {.status = TN_OK};
     tn_topology_sink sink = {sizeof sink, &listener, hear_object, hear_source};
@@ -200,7 +202,7 @@ static tn_status ask(const tn_platform_row *row, void *self, tn_topology **out, 
         *err = listener.error;
     }
     if (!status)
-        status = conclude(row, listener.topology, err);
+        status = finish_topology(row, listener.topology, err);
     if (status)
         tn_topology_release(listener.topology);
     else
@@ -224,7 +226,7 @@ tn_status tni_topology_collect(const tn_platform_row *row, void *self, tn_topolo
                                tn_error *err)
 {
     tn_error why = {.status = TN_OK};
-    tn_status status = ask(row, self, out, &why);
+    tn_status status = query_topology(row, self, out, &why);
     if (status == TN_UNAVAILABLE)
         return tni_topology_read_basic(tni_words_of(&why), out, err);
     if (status && err)

@@ -16,7 +16,7 @@ typedef struct fill {
     uint64_t word;
 } fill;
 
-static void spell(uint64_t pattern, uint32_t bytes, unsigned char out[8])
+static void write_pattern(uint64_t pattern, uint32_t bytes, unsigned char out[8])
 {
     const uint8_t one = (uint8_t)pattern;
     const uint16_t two = (uint16_t)pattern;
@@ -59,7 +59,7 @@ static tn_status read_args(const tn_memory_fill_args *args, fill *out, tn_error 
                   .bytes = args->bytes,
                   .pattern_bytes = size,
                   .word = args->pattern};
-    spell(args->pattern, size, out->pattern);
+    write_pattern(args->pattern, size, out->pattern);
     return TN_OK;
 }
 

@@ -5,7 +5,7 @@
 #include "memory.h"
 
 /* Sets the block's address, from the platform if it provides host memory. */
-static tn_status take(const tni_call *call, tni_block *block, tn_error *out_said)
+static tn_status alloc_host_block(const tni_call *call, tni_block *block, tn_error *out_said)
 {
     block->pinned = call->row->host_alloc != NULL;
     if (block->pinned)
@@ -49,7 +49,7 @@ static tn_status allocate(tni_memory *memory, const tni_call *call, tni_block *b
 {
     int64_t bytes = (int64_t)block->bytes;
     uint32_t life = atomic_load(&memory->life);
-    tn_status status = take(call, block, out_said);
+    tn_status status = alloc_host_block(call, block, out_said);
     void *address = block->address;
     if (status)
         return status;

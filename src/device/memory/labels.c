@@ -67,7 +67,8 @@ static uint8_t look_up(const tni_labels *labels, const spelling *text, uint32_t 
 
 /* Adds to a row's count if the row still belongs to the label: a row with a count above 0 cannot be
  * reassigned. */
-static bool hold(tni_labels *labels, uint8_t row, const spelling *text, int32_t kind, int64_t bytes)
+static bool add_to_row(tni_labels *labels, uint8_t row, const spelling *text, int32_t kind,
+                       int64_t bytes)
 {
     _Atomic int64_t *count = &labels->rows[row].bytes[kind];
     if (atomic_fetch_add(count, bytes) >= 0 && is_spelt(labels, row, text))
@@ -155,7 +156,7 @@ uint8_t tni_labels_take(tni_labels *labels, const char *label, int32_t kind, int
         return TNI_LABEL_NONE;
     spelling text = spell(label);
     uint8_t row = look_up(labels, &text, &slot);
-    if (row != TNI_LABEL_NONE && hold(labels, row, &text, kind, bytes))
+    if (row != TNI_LABEL_NONE && add_to_row(labels, row, &text, kind, bytes))
         return row;
     tni_latch_lock(&labels->lock);
     row = look_up(labels, &text, &slot);

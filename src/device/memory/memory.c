@@ -23,7 +23,7 @@ static bool has_order(const tn_platform_row *row)
     return TN_HAS(row, tn_platform_row, memory_free_on) && row->memory_alloc_on;
 }
 
-static tn_status ask(const request *r, tni_block *block, tn_error *out_said)
+static tn_status request_block(const request *r, tni_block *block, tn_error *out_said)
 {
     const tni_call *call = &r->call;
     memset(out_said, 0, sizeof *out_said);
@@ -34,7 +34,7 @@ static tn_status ask(const request *r, tni_block *block, tn_error *out_said)
 }
 
 /* Returns memory to the platform that the caller never received. */
-static void unask(const request *r, void *address)
+static void return_block(const request *r, void *address)
 {
     tn_error said;
     if (r->stream)
@@ -57,14 +57,14 @@ static tn_status ask_twice(const request *r, tni_block *block, tn_error *out_sai
     block->room = block->size_class == TNI_NO_CLASS ? exact : tni_class_bytes(block->size_class);
     if (limit > 0 && atomic_load(&memory->current) + tni_keep_bytes(memory) > limit)
         tni_keep_trim(memory, &r->call);
-    tn_status status = ask(r, block, out_said);
+    tn_status status = request_block(r, block, out_said);
     if (status != TN_OUT_OF_MEMORY)
         return status;
     tni_keep_trim(memory, &r->call);
     tni_stage_trim(memory, &r->call);
     block->size_class = TNI_NO_CLASS;
     block->room = exact;
-    return ask(r, block, out_said);
+    return request_block(r, block, out_said);
 }
 
 /* Validates what the platform returned and puts it on its shelf. */
@@ -73,7 +73,7 @@ static tn_status enter(const request *r, tni_block *block, tn_error *out_said)
     tni_shelf *shelf = tni_memory_shelf(r->memory, block->address);
     if (!block->address || (uintptr_t)block->address % TNI_ALIGNMENT != 0) {
         if (block->address)
-            unask(r, block->address);
+            return_block(r, block->address);
         return tn_fail(out_said, TN_INTERNAL, 0, "", "expected memory aligned to %d bytes, got %p",
                        TNI_ALIGNMENT, block->address);
     }
@@ -147,8 +147,9 @@ static tn_status allocate(request *r, const char *label, void **out, tn_error *e
 }
 
 /* `stream`: for stream-ordered allocation, or NULL. */
-static tn_status take(tn_device *device, const tn_stream *stream, const char *where, uint64_t bytes,
-                      const char *label, void **out, uint32_t *out_life, tn_error *err)
+static tn_status alloc_block(tn_device *device, const tn_stream *stream, const char *where,
+                             uint64_t bytes, const char *label, void **out, uint32_t *out_life,
+                             tn_error *err)
 {
     request r = {.where = where, .memory = tni_memory_of(device), .bytes = bytes};
     if (!r.memory)
@@ -172,7 +173,7 @@ static const char alloc_where[] = "tn_memory_alloc";
 tn_status tni_memory_take(tn_device *device, uint64_t bytes, const char *label, void **out,
                           uint32_t *out_life, tn_error *err)
 {
-    return take(device, NULL, alloc_where, bytes, label, out, out_life, err);
+    return alloc_block(device, NULL, alloc_where, bytes, label, out, out_life, err);
 }
 
 tn_status tn_memory_alloc(tn_device *device, uint64_t bytes, const char *label, void **out,
@@ -214,7 +215,7 @@ tn_status tn_memory_alloc_on(tn_stream *stream, uint64_t bytes, const char *labe
     tn_status status = open_order(stream, where, &stream, err);
     if (status)
         return status;
-    status = take(stream->device, stream, where, bytes, label, out, &life, err);
+    status = alloc_block(stream->device, stream, where, bytes, label, out, &life, err);
     return tni_trail_tell(stream, status, err);
 }
 
@@ -284,8 +285,8 @@ static tn_status tell_wrong(tni_memory *book, const void *memory, const farewell
                    why);
 }
 
-static tn_status give(tn_device *device, void *memory, const uint32_t *life, const char *where,
-                      tn_error *err)
+static tn_status free_block(tn_device *device, void *memory, const uint32_t *life,
+                            const char *where, tn_error *err)
 {
     tni_call call;
     farewell done = {.held = false};
@@ -307,7 +308,7 @@ static tn_status give(tn_device *device, void *memory, const uint32_t *life, con
 
 void tni_memory_give(tn_device *device, void *memory, uint32_t life)
 {
-    (void)give(device, memory, &life, "", NULL);
+    (void)free_block(device, memory, &life, "", NULL);
 }
 
 void tn_memory_free(tn_device *device, void *memory)
@@ -317,7 +318,7 @@ void tn_memory_free(tn_device *device, void *memory)
     if (tni_device_or_default(device, &device, NULL))
         tni_log(TN_LOG_ERROR, "%p is not freed: no device was given, and none is current", memory);
     else
-        (void)give(device, memory, NULL, "", NULL);
+        (void)free_block(device, memory, NULL, "", NULL);
 }
 
 /* Frees on the platform in stream order. If that reports TN_DEVICE_LOST, the memory counts as
@@ -353,8 +354,8 @@ static tn_status give_after(const tn_stream *stream, const tni_call *call, void 
             call->row->stream_synchronize(call->self, call->device, stream->native, &said), &said,
             err);
     if (status == TN_DEVICE_LOST)
-        (void)give(stream->device, memory, NULL, where, NULL);
-    return status ? status : give(stream->device, memory, NULL, where, err);
+        (void)free_block(stream->device, memory, NULL, where, NULL);
+    return status ? status : free_block(stream->device, memory, NULL, where, err);
 }
 
 tn_status tn_memory_free_on(tn_stream *stream, void *memory, tn_error *err)
@@ -367,7 +368,7 @@ tn_status tn_memory_free_on(tn_stream *stream, void *memory, tn_error *err)
     if (status)
         return status;
     if (!tni_device_open_to_return(stream->device, &call))
-        return give(stream->device, memory, NULL, where, err);
+        return free_block(stream->device, memory, NULL, where, err);
     status = has_order(call.row) ? give_in_order(stream, &call, memory, where, err)
                                  : give_after(stream, &call, memory, where, err);
     return tni_trail_tell(stream, status, err);

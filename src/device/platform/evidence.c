@@ -23,7 +23,7 @@ static tni_evidence *add(tni_platform_report *to, const char *what, int32_t hold
     return evidence;
 }
 
-static void look(const tn_platform *platform, const tn_evidence_row *row, tni_look *out)
+static void check_evidence(const tn_platform *platform, const tn_evidence_row *row, tni_look *out)
 {
     const char *root = platform->set ? platform->set->root : NULL;
     switch (row->look) {
@@ -53,7 +53,7 @@ static void look_for_one(const tn_platform *platform, const tn_evidence_row *row
                                     &to->traces.library};
     char what[256];
     tni_look seen = {0};
-    look(platform, row, &seen);
+    check_evidence(platform, row, &seen);
     strengthen(of[row->shows], seen.holds);
     snprintf(what, sizeof what, "%s %s", looks[row->look], row->what);
     tni_evidence *evidence = add(to, what, seen.holds, "%s", seen.text);

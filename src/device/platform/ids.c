@@ -32,8 +32,8 @@ static void numbering_begin(const tn_platform *platform, numbering *out)
     tni_visible_parse(tni_platform_visible_value(platform, &out->variable), &out->visible);
 }
 
-static tn_status none(const numbering *n, const char *kind, int32_t id, const char *why,
-                      tn_error *err)
+static tn_status fail_no_device(const numbering *n, const char *kind, int32_t id, const char *why,
+                                tn_error *err)
 {
     return tn_fail(err, TN_NOT_FOUND, 0, where, "%s has no %s device %d: %s", n->platform->name,
                    kind, (int)id, why);
@@ -52,7 +52,7 @@ static tn_status visible_to_physical(const numbering *n, int32_t id, int32_t *ou
     if (id < 0 || (count >= 0 && id >= count)) {
         snprintf(why, sizeof why, "%d are visible%s%s", (int)(count < 0 ? 0 : count),
                  n->visible.is_set ? ", by " : "", n->visible.is_set ? n->variable : "");
-        return none(n, "visible", id, id < 0 ? "numbers start at 0" : why, err);
+        return fail_no_device(n, "visible", id, id < 0 ? "numbers start at 0" : why, err);
     }
     const tn_device *device = n->devices >= 0 ? tni_devices_of(n->platform, id) : NULL;
     const tn_device_properties *told = device ? tni_device_told(device) : NULL;
@@ -90,16 +90,16 @@ static tn_status physical_to_visible(const numbering *n, int32_t id, int32_t *ou
         }
     }
     if (id < 0)
-        return none(n, "physical", id, "numbers start at 0", err);
+        return fail_no_device(n, "physical", id, "numbers start at 0", err);
     if (untold)
         return tn_fail(err, TN_UNSUPPORTED, 0, where,
                        "%s lists devices by UUID, and their physical numbers are unknown",
                        n->variable);
     if (count >= 0)
-        return none(n, "visible", id,
-                    n->visible.is_set ? "the variable that selects devices hides it"
-                                      : "there are fewer devices",
-                    err);
+        return fail_no_device(n, "visible", id,
+                              n->visible.is_set ? "the variable that selects devices hides it"
+                                                : "there are fewer devices",
+                              err);
     *out = id;
     return TN_OK;
 }
@@ -115,7 +115,7 @@ static tn_status logical_to_physical(const numbering *n, int32_t id, int32_t *ou
     if (!assigned)
         return visible_to_physical(n, id, out, err);
     if (physical < 0)
-        return none(n, "logical", id, "the program assigned fewer", err);
+        return fail_no_device(n, "logical", id, "the program assigned fewer", err);
     *out = physical;
     return TN_OK;
 }
@@ -132,7 +132,7 @@ static tn_status physical_to_logical(const numbering *n, int32_t id, int32_t *ou
     if (!assigned)
         return physical_to_visible(n, id, out, err);
     if (found < 0)
-        return none(n, "logical", id, "the program did not assign it", err);
+        return fail_no_device(n, "logical", id, "the program did not assign it", err);
     *out = found;
     return TN_OK;
 }
@@ -143,7 +143,9 @@ static tn_status to_physical(const numbering *n, int32_t space, int32_t id, int3
     switch (space) {
     case TN_ID_LOGICAL: return logical_to_physical(n, id, out, err);
     case TN_ID_VISIBLE: return visible_to_physical(n, id, out, err);
-    default: *out = id; return id < 0 ? none(n, "physical", id, "numbers start at 0", err) : TN_OK;
+    default:
+        *out = id;
+        return id < 0 ? fail_no_device(n, "physical", id, "numbers start at 0", err) : TN_OK;
     }
 }
 

@@ -64,7 +64,7 @@ static void list_traces(const tni_platform_report *report, char *out, size_t siz
 }
 
 TN_PRINTF(3, 4)
-static void say(char *out, size_t size, const char *format, ...)
+static void format_text(char *out, size_t size, const char *format, ...)
 {
     char text[1024];
     va_list arguments;
@@ -75,8 +75,8 @@ static void say(char *out, size_t size, const char *format, ...)
     tn_text_fit(out, size, text);
 }
 
-#define REASON(...) say(to->reason, sizeof to->reason, __VA_ARGS__)
-#define REMEDY(...) say(to->remedy, sizeof to->remedy, __VA_ARGS__)
+#define REASON(...) format_text(to->reason, sizeof to->reason, __VA_ARGS__)
+#define REMEDY(...) format_text(to->remedy, sizeof to->remedy, __VA_ARGS__)
 
 /* Without any traces to report, the only remedy is the module's. */
 static void explain_absence(const char *traces, const char *remedy, tni_platform_report *to)

@@ -46,8 +46,8 @@ tn_status tni_platforms_find(tni_platforms *set, const char *name, tn_platform *
 }
 
 /* A platform requested by name must be ready; there is no fallback. */
-static tn_status wanted(tni_platforms *set, const char *name, const char *by,
-                        const tn_platform **out, tn_error *err)
+static tn_status find_requested(tni_platforms *set, const char *name, const char *by,
+                                const tn_platform **out, tn_error *err)
 {
     tn_platform *platform = NULL;
     tn_error why;
@@ -81,7 +81,7 @@ static tn_status resolve(tni_platforms *set, const tn_platform **out, const char
     const char *wish = tni_env_get(variable);
     if (wish && wish[0]) {
         *out_by = "selected by TENON_PLATFORM";
-        return wanted(set, wish, variable, out, err);
+        return find_requested(set, wish, variable, out, err);
     }
     tni_platforms_weigh(set);
     const tn_platform *platform = first_ready(set);
@@ -95,8 +95,8 @@ static tn_status resolve(tni_platforms *set, const tn_platform **out, const char
 
 /* Stores `platform`, unless one is stored already and `replace` is false; returns the stored one.
  * `by` must be static text. */
-static const tn_platform *keep(tni_platforms *set, const tn_platform *platform, const char *by,
-                               bool replace)
+static const tn_platform *store_choice(tni_platforms *set, const tn_platform *platform,
+                                       const char *by, bool replace)
 {
     tni_mutex_lock(&set->lock);
     bool changes = replace || !set->current;
@@ -123,7 +123,7 @@ tn_status tni_platforms_current(tni_platforms *set, const tn_platform **out, tn_
             status = resolve(set, &platform, &by, err);
         if (status)
             return status;
-        platform = keep(set, platform, by, false);
+        platform = store_choice(set, platform, by, false);
     }
     *out = platform;
     return TN_OK;
@@ -134,9 +134,9 @@ tn_status tni_platforms_select(tni_platforms *set, const char *name, tn_error *e
     const tn_platform *platform = NULL;
     tn_status status = name ? tni_platforms_sync(set, err) : TN_OK;
     if (!status && name)
-        status = wanted(set, name, "tn_platform_select", &platform, err);
+        status = find_requested(set, name, "tn_platform_select", &platform, err);
     if (!status)
-        keep(set, platform, platform ? "selected by the program" : "", true);
+        store_choice(set, platform, platform ? "selected by the program" : "", true);
     return status;
 }
 

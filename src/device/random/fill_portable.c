@@ -2,7 +2,7 @@
 
 /* Does each round for all blocks in a loop, which compilers vectorize: four lanes with NEON or
  * SSE2. */
-static void make(const void *how, uint64_t block, uint32_t words[GROUP])
+static void make_words(const void *how, uint64_t block, uint32_t words[GROUP])
 {
     const tni_fill_source *source = how;
     uint32_t key0 = (uint32_t)source->seed, key1 = (uint32_t)(source->seed >> 32);
@@ -29,5 +29,5 @@ static void make(const void *how, uint64_t block, uint32_t words[GROUP])
 
 void tni_fill_portable(const tni_fill_source *source, int kind, size_t count, unsigned char *out)
 {
-    fill_groups(make, source, NULL, source, kind, count, out);
+    fill_groups(make_words, source, NULL, source, kind, count, out);
 }

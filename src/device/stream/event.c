@@ -11,7 +11,7 @@ static tn_status null(const char *what, const char *where, tn_error *err)
     return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s is NULL", what);
 }
 
-static tn_event *make(tn_device *device, uint32_t flags)
+static tn_event *allocate_event(tn_device *device, uint32_t flags)
 {
     tn_event *event = tni_alloc_zeroed(1, sizeof *event);
     if (!event)
@@ -90,7 +90,7 @@ tn_status tn_event_create(tn_device *device, const tn_event_args *args, tn_event
         status = tni_device_open(device, where, &call, err);
     if (status)
         return status;
-    tn_event *event = make(device, args ? flags_of(args) : 0);
+    tn_event *event = allocate_event(device, args ? flags_of(args) : 0);
     if (!event)
         return tni_no_memory(err, where, "an event");
     status = tni_row_has_events(call.row) ? create_native(event, &call, where, err)
@@ -391,7 +391,7 @@ tn_status tn_event_import(tn_device *device, const tn_event_handle *handle, tn_e
         status = tni_device_open(device, where, &call, err);
     if (status)
         return status;
-    tn_event *event = make(device, TN_EVENT_INTERPROCESS);
+    tn_event *event = allocate_event(device, TN_EVENT_INTERPROCESS);
     if (!event)
         return tni_no_memory(err, where, "an event");
     status = tni_row_has_events(call.row) ? import_native(event, &call, handle, where, err)

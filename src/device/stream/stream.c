@@ -37,7 +37,7 @@ static tn_status null(const char *what, const char *where, tn_error *err)
     return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s is NULL", what);
 }
 
-static tn_status refuse(tn_stream *stream, const char *where, tn_error *err)
+static tn_status reject_recording(tn_stream *stream, const char *where, tn_error *err)
 {
     return tni_graph_refuse(stream, where, "this would not be recorded", err);
 }
@@ -59,7 +59,7 @@ tn_status tni_stream_open(const tn_stream *stream, const char *where, tni_call *
     if (!status)
         status = tni_life_check(stream->device, tni_life_of_stream(stream), "stream", where, err);
     if (!status && tn_graph_is_recording(stream))
-        status = refuse((tn_stream *)(uintptr_t)stream, where, err);
+        status = reject_recording((tn_stream *)(uintptr_t)stream, where, err);
     return status;
 }
 
@@ -86,13 +86,13 @@ tn_status tni_stream_for(tn_stream *stream, tn_device *device, const char *where
 {
     tn_status status = tni_stream_for_step(stream, device, where, &stream, err);
     if (!status && tni_graph_of(stream))
-        status = refuse(stream, where, err);
+        status = reject_recording(stream, where, err);
     if (!status)
         *out = stream;
     return status;
 }
 
-static tn_stream *make(tn_device *device, int32_t kind, int32_t priority)
+static tn_stream *allocate_stream(tn_device *device, int32_t kind, int32_t priority)
 {
     tn_stream *stream = tni_alloc_zeroed(1, sizeof *stream);
     if (!stream)
@@ -107,7 +107,7 @@ static tn_stream *make(tn_device *device, int32_t kind, int32_t priority)
 
 tn_status tni_stream_standard_create(tn_device *device, tn_stream **out, tn_error *err)
 {
-    tn_stream *stream = make(device, TNI_STREAM_STANDARD, TN_PRIORITY_DEFAULT);
+    tn_stream *stream = allocate_stream(device, TNI_STREAM_STANDARD, TN_PRIORITY_DEFAULT);
     if (!stream)
         return tni_no_memory(err, "devices", "a default stream");
     *out = stream;
@@ -168,7 +168,7 @@ tn_status tn_stream_create(tn_device *device, const tn_stream_args *args, tn_str
         status = tni_device_open(device, where, &call, err);
     if (status)
         return status;
-    tn_stream *stream = make(device, TNI_STREAM_OWN, priority);
+    tn_stream *stream = allocate_stream(device, TNI_STREAM_OWN, priority);
     if (!stream)
         return tni_no_memory(err, where, "a stream");
     if (tni_row_has_streams(call.row))
@@ -196,7 +196,7 @@ tn_status tn_stream_wrap(tn_device *device, void *raw, tn_stream **out, tn_error
                          device->platform->name);
     if (status)
         return status;
-    tn_stream *stream = make(device, TNI_STREAM_WRAPPED, TN_PRIORITY_DEFAULT);
+    tn_stream *stream = allocate_stream(device, TNI_STREAM_WRAPPED, TN_PRIORITY_DEFAULT);
     if (!stream)
         return tni_no_memory(err, where, "a stream");
     stream->native = raw;

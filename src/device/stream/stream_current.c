@@ -98,7 +98,7 @@ tn_stream *tn_stream_current(const tn_device *device)
                                                                              : device->standard;
 }
 
-static void hold(tn_stream *stream)
+static void retain_stream(tn_stream *stream)
 {
     if (stream->kind != TNI_STREAM_STANDARD)
         atomic_fetch_add_explicit(&stream->holders, 1, memory_order_relaxed);
@@ -112,7 +112,7 @@ static bool make_current(tn_stream *stream)
     if (!entry)
         return stream->kind == TNI_STREAM_STANDARD;
     tn_stream *before = entry->stream;
-    hold(stream);
+    retain_stream(stream);
     entry->stream = stream;
     tn_stream_release(before);
     return true;
@@ -145,7 +145,7 @@ tn_status tn_stream_guard_enter(tn_stream_guard *guard, tn_stream *stream, tn_er
     if (status || !stream)
         return status;
     tn_stream *previous = tn_stream_current(stream->device);
-    hold(previous);
+    retain_stream(previous);
     status = set(stream, where, err);
     if (status) {
         tn_stream_release(previous);

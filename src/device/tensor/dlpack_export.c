@@ -98,8 +98,8 @@ static tn_status order(const tn_tensor *tensor, int64_t consumer, const char *wh
 
 /* Allocates a block for the tensor and retains its owner. On failure returns NULL, with the reason
  * in *out_status. */
-static given *give(const tn_tensor *tensor, int64_t consumer, const char *where,
-                   tn_status *out_status, tn_error *err)
+static given *export_tensor(const tn_tensor *tensor, int64_t consumer, const char *where,
+                            tn_status *out_status, tn_error *err)
 {
     tni_layout layout;
     *out_status = tni_tensor_measure(tensor, where, "tensor", &layout, err);
@@ -127,7 +127,7 @@ tn_status tn_dlpack_export(const tn_tensor *tensor, int64_t consumer, tn_dlpack_
     tn_status status;
     if (!out)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "out is NULL");
-    given *g = give(tensor, consumer, where, &status, err);
+    given *g = export_tensor(tensor, consumer, where, &status, err);
     if (!g)
         return status;
     g->form.versioned = (tn_dlpack_versioned){
@@ -153,7 +153,7 @@ tn_status tn_dlpack_export_legacy(const tn_tensor *tensor, int64_t consumer,
         return tn_fail(err, TN_REFUSED, 0, where,
                        "the tensor is read-only, which the unversioned form cannot express; "
                        "use tn_dlpack_export, or export a copy");
-    given *g = give(tensor, consumer, where, &status, err);
+    given *g = export_tensor(tensor, consumer, where, &status, err);
     if (!g)
         return status;
     g->form.legacy = (tn_dlpack_managed){.manager = g, .deleter = delete_legacy};

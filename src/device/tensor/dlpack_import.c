@@ -79,8 +79,9 @@ static tn_status check_place(const tn_tensor *made, const tni_layout *layout, co
 }
 
 /* For both forms. Shape and strides remain the producer's. */
-static tn_status take(const tn_dlpack_tensor *from, uint64_t flags, void (*end)(void *user),
-                      void *managed, const char *where, tn_tensor *out, tn_error *err)
+static tn_status import_tensor(const tn_dlpack_tensor *from, uint64_t flags,
+                               void (*end)(void *user), void *managed, const char *where,
+                               tn_tensor *out, tn_error *err)
 {
     tn_tensor made = {.flags = flags & (TN_TENSOR_READ_ONLY | TN_TENSOR_COPIED)};
     tni_layout layout;
@@ -118,7 +119,8 @@ tn_status tn_dlpack_import(tn_dlpack_versioned *managed, tn_tensor *out, tn_erro
                     "for the unversioned form",
                     (unsigned)managed->major, (unsigned)managed->minor, TN_DLPACK_VERSION_MAJOR);
     else
-        status = take(&managed->tensor, managed->flags, end_versioned, managed, where, out, err);
+        status = import_tensor(&managed->tensor, managed->flags, end_versioned, managed, where, out,
+                               err);
     if (status)
         end_versioned(managed);
     return status;
@@ -129,7 +131,7 @@ tn_status tn_dlpack_import_legacy(tn_dlpack_managed *managed, tn_tensor *out, tn
     static const char where[] = "tn_dlpack_import_legacy";
     if (!managed)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "managed is NULL");
-    tn_status status = take(&managed->tensor, 0, end_legacy, managed, where, out, err);
+    tn_status status = import_tensor(&managed->tensor, 0, end_legacy, managed, where, out, err);
     if (status)
         end_legacy(managed);
     return status;

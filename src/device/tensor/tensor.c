@@ -56,9 +56,9 @@ static tn_status no_out(const char *where, tn_error *err)
 }
 
 /* Common first steps of creating a tensor. */
-static tn_status begin(tn_device **device, tn_dtype dtype, const int64_t *shape,
-                       const int64_t *strides, int32_t ndim, const char *where, tni_layout *out,
-                       tn_error *err)
+static tn_status init_layout(tn_device **device, tn_dtype dtype, const int64_t *shape,
+                             const int64_t *strides, int32_t ndim, const char *where,
+                             tni_layout *out, tn_error *err)
 {
     tn_status status = tni_layout_of(dtype, shape, strides, ndim, where, "out", out, err);
     return status ? status : tni_device_or_default(*device, device, err);
@@ -72,7 +72,7 @@ tn_status tn_tensor_create(tn_device *device, tn_dtype dtype, const int64_t *sha
     tn_tensor made;
     if (!out)
         return no_out(where, err);
-    tn_status status = begin(&device, dtype, shape, NULL, ndim, where, &layout, err);
+    tn_status status = init_layout(&device, dtype, shape, NULL, ndim, where, &layout, err);
     if (status)
         return status;
     tni_owner *owner = tni_owner_create(device, (size_t)ndim);
@@ -99,7 +99,7 @@ tn_status tn_tensor_wrap(tn_device *device, void *data, tn_dtype dtype, const in
     tn_tensor made;
     if (!out)
         return no_out(where, err);
-    tn_status status = begin(&device, dtype, shape, strides, ndim, where, &layout, err);
+    tn_status status = init_layout(&device, dtype, shape, strides, ndim, where, &layout, err);
     if (status)
         return status;
     tni_owner *owner = tni_owner_create(device, 2 * (size_t)ndim);

@@ -14,7 +14,7 @@ typedef struct subject {
 } subject;
 
 TN_PRINTF(2, 3)
-static tn_status refuse(const subject *s, const char *format, ...)
+static tn_status reject_tensor(const subject *s, const char *format, ...)
 {
     char text[256];
     va_list arguments;
@@ -30,17 +30,17 @@ static tn_status check_dtype(const subject *s, tn_dtype dtype)
     if (tn_dtype_name(dtype))
         return TN_OK;
     if (lanes != 1 && tn_dtype_name(TN_DTYPE(dtype & 0xFF, dtype >> 8 & 0xFF, 1)))
-        return refuse(s, "lanes need 1, found %u", lanes);
-    return refuse(s, "no dtype has code %u, %u bits and %u lanes", (unsigned)(dtype & 0xFF),
-                  (unsigned)(dtype >> 8 & 0xFF), lanes);
+        return reject_tensor(s, "lanes need 1, found %u", lanes);
+    return reject_tensor(s, "no dtype has code %u, %u bits and %u lanes", (unsigned)(dtype & 0xFF),
+                         (unsigned)(dtype >> 8 & 0xFF), lanes);
 }
 
 static tn_status check_ndim(const subject *s, const int64_t *shape, int32_t ndim)
 {
     if (ndim < 0 || ndim > TN_TENSOR_NDIM_MAX)
-        return refuse(s, "ndim needs 0 to %d, found %d", TN_TENSOR_NDIM_MAX, (int)ndim);
+        return reject_tensor(s, "ndim needs 0 to %d, found %d", TN_TENSOR_NDIM_MAX, (int)ndim);
     if (ndim > 0 && !shape)
-        return refuse(s, "shape is NULL, and ndim is %d", (int)ndim);
+        return reject_tensor(s, "shape is NULL, and ndim is %d", (int)ndim);
     return TN_OK;
 }
 
@@ -52,13 +52,14 @@ static tn_status count_elements(const subject *s, tn_dtype dtype, const int64_t 
     bool empty = false, fits = true;
     for (int32_t i = 0; i < ndim; i++) {
         if (shape[i] < 0)
-            return refuse(s, "dimension %d needs at least 0, found %" PRId64, (int)i, shape[i]);
+            return reject_tensor(s, "dimension %d needs at least 0, found %" PRId64, (int)i,
+                                 shape[i]);
         empty = empty || shape[i] == 0;
         fits = fits && (shape[i] == 0 || tni_mul_i64(all, shape[i], &all));
     }
     out->elements = empty ? 0 : all;
     if (!fits || !tni_mul_i64(all, out->size, &all))
-        return refuse(s, "its size in bytes of %s exceeds 63 bits", tn_dtype_name(dtype));
+        return reject_tensor(s, "its size in bytes of %s exceeds 63 bits", tn_dtype_name(dtype));
     out->bytes = empty ? 0 : all;
     return TN_OK;
 }
@@ -116,7 +117,7 @@ tn_status tni_layout_of(tn_dtype dtype, const int64_t *shape, const int64_t *str
     if (strides && layout.elements > 0) {
         layout.dense = is_dense(shape, strides, ndim);
         if (!span(shape, strides, ndim, &layout))
-            return refuse(&s, "its strides span more than 63 bits of bytes");
+            return reject_tensor(&s, "its strides span more than 63 bits of bytes");
     }
     *out = layout;
     return TN_OK;
@@ -164,18 +165,21 @@ tn_status tni_tensor_measure(const tn_tensor *tensor, const char *where, const c
     if (measure_plain(tensor, out))
         return TN_OK;
     if (!tensor)
-        return refuse(&s, "the tensor is NULL");
+        return reject_tensor(&s, "the tensor is NULL");
     if (!tensor->dtype && !tensor->data && !tensor->owner)
-        return refuse(&s, "the tensor is not initialized: it was never created, or was released");
+        return reject_tensor(
+            &s, "the tensor is not initialized: it was never created, or was released");
     tn_status status = tni_layout_of(tensor->dtype, tensor->shape, tensor->strides, tensor->ndim,
                                      where, name, &layout, err);
     if (status)
         return status;
     if (layout.elements > 0 && !tensor->data)
-        return refuse(&s, "data is NULL, and there are %" PRId64 " elements", layout.elements);
+        return reject_tensor(&s, "data is NULL, and there are %" PRId64 " elements",
+                             layout.elements);
     if (!has_addresses(tensor, &layout))
-        return refuse(&s, "its offset of %" PRIu64 " bytes and its strides lead to no address",
-                      tensor->byte_offset);
+        return reject_tensor(&s,
+                             "its offset of %" PRIu64 " bytes and its strides lead to no address",
+                             tensor->byte_offset);
     *out = layout;
     return TN_OK;
 }

@@ -63,8 +63,8 @@ static bool sum_up(question *q)
 
 /* The sides overlap if to + (steps of to) - from - (steps of from) is in (-to_bytes, from_bytes).
  * Sets that interval; the caller adds the steps. */
-static bool begin(question *q, const void *to_at, int64_t to_bytes, const void *from_at,
-                  int64_t from_bytes)
+static bool set_interval(question *q, const void *to_at, int64_t to_bytes, const void *from_at,
+                         int64_t from_bytes)
 {
     uintptr_t to = (uintptr_t)to_at, from = (uintptr_t)from_at;
     uintptr_t apart = to > from ? to - from : from - to;
@@ -77,9 +77,9 @@ static bool begin(question *q, const void *to_at, int64_t to_bytes, const void *
            tni_add_i64(distance, from_bytes - 1, &q->high);
 }
 
-static bool ask(const tni_walk *walk, question *q)
+static bool rows_overlap(const tni_walk *walk, question *q)
 {
-    if (!begin(q, walk->to, walk->bytes, walk->from, walk->bytes))
+    if (!set_interval(q, walk->to, walk->bytes, walk->from, walk->bytes))
         return false;
     for (int32_t i = 0; i < walk->ndim; i++) {
         if (!add_step(q, walk->to_step[i], walk->count[i] - 1) ||
@@ -151,7 +151,7 @@ bool tni_strides_overlap(const int64_t *shape, const int64_t *strides, int32_t n
 bool tni_walk_overlaps(const tni_walk *walk)
 {
     question q;
-    return ask(walk, &q) && reaches(&q, 0, q.low, q.high);
+    return rows_overlap(walk, &q) && reaches(&q, 0, q.low, q.high);
 }
 
 /* Adds the steps of one tensor, multiplied by `sign`. */
@@ -173,7 +173,7 @@ static bool add_tensor(question *q, const tn_tensor *tensor, int64_t size, int64
 bool tni_tensors_overlap(const tn_tensor *a, int64_t a_size, const tn_tensor *b, int64_t b_size)
 {
     question q;
-    return begin(&q, tni_tensor_first(a), a_size, tni_tensor_first(b), b_size) &&
+    return set_interval(&q, tni_tensor_first(a), a_size, tni_tensor_first(b), b_size) &&
            add_tensor(&q, a, a_size, 1) && add_tensor(&q, b, b_size, -1) && sum_up(&q) &&
            reaches(&q, 0, q.low, q.high);
 }

@@ -22,7 +22,7 @@ enum { PART = 1 << 18 };
 
 /* Returns the state of `generator` and advances it past everything that the call needs, in one
  * step, as for any fill. */
-static tn_generator_state take(tn_generator *generator, const tni_layout *layout)
+static tn_generator_state advance_generator(tn_generator *generator, const tni_layout *layout)
 {
     uint64_t in_block = layout->size == 8 ? TN_PHILOX_WORDS / 2 : TN_PHILOX_WORDS;
     uint64_t blocks = ((uint64_t)layout->elements + in_block - 1) / in_block;
@@ -76,7 +76,7 @@ static tn_status send(const draw *d, tn_generator *generator, const tn_generator
         status =
             tn_memory_host_alloc(device, (uint64_t)(part * layout->size), "random", &p.host, err);
     if (!status) {
-        taken = state ? *state : take(generator, layout);
+        taken = state ? *state : advance_generator(generator, layout);
         status = tn_generator_state_set(p.generator, &taken, err);
     }
     if (!status)
@@ -101,7 +101,7 @@ static tn_status make_there(const draw *d, tn_generator *generator, tn_device *d
         status = tni_stream_for(NULL, device, d->where, &stream, err);
     if (status)
         return status;
-    const tn_generator_state state = take(generator, layout);
+    const tn_generator_state state = advance_generator(generator, layout);
     const tn_random_job job = {.struct_size = sizeof job,
                                .to = tni_tensor_first(tensor),
                                .elements = layout->elements,

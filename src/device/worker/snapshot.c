@@ -132,7 +132,7 @@ static void keep_reason(const tn_platform *platform, tni_seen_platform *out)
 }
 
 /* If the current device is not in the snapshot, the first one becomes current. */
-static void settle(const tni_pointers *platforms, tni_snapshot *into)
+static void choose_current(const tni_pointers *platforms, tni_snapshot *into)
 {
     for (size_t i = 0; i < into->platform_count; i++) {
         tni_seen_platform *seen = &into->platforms[i];
@@ -152,7 +152,7 @@ static tn_status fill(const lists *now, tni_snapshot **out, tn_error *err)
         keep_platform(now->platforms.items[i], &snapshot->platforms[i]);
     snapshot->platform_count = now->platforms.count;
     keep_devices(&now->devices, &now->platforms, snapshot);
-    settle(&now->platforms, snapshot);
+    choose_current(&now->platforms, snapshot);
     *out = snapshot;
     return TN_OK;
 }

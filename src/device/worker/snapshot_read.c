@@ -17,7 +17,7 @@ enum { MOST_PLATFORMS = 1024, MOST_DEVICES = 4096 };
 static const char origin[] = "snapshot";
 
 TN_PRINTF(3, 4)
-static tn_status refuse(tn_error *err, uint32_t line, const char *format, ...)
+static tn_status reject_line(tn_error *err, uint32_t line, const char *format, ...)
 {
     char place[TNI_FORM_PLACE], text[320];
     va_list arguments;
@@ -30,7 +30,8 @@ static tn_status refuse(tn_error *err, uint32_t line, const char *format, ...)
 
 static tn_status refuse_value(tn_error *err, const tni_form_entry *entry, const char *needed)
 {
-    return refuse(err, entry->line, "%s = \"%.60s\": needs %s", entry->key, entry->value, needed);
+    return reject_line(err, entry->line, "%s = \"%.60s\": needs %s", entry->key, entry->value,
+                       needed);
 }
 
 /* A whole number exactly as the writer spells it. */
@@ -103,13 +104,13 @@ static tn_status check_keys(const tni_form_section *in, const char *const *words
         if (known == count) {
             char hint[TNI_HINT];
             const char *nearest = tni_words_nearest(entry->key, words, count);
-            return refuse(err, entry->line, "unknown key \"%.60s\" in [%.80s]%s", entry->key,
-                          in->name, tni_words_hint(nearest, hint));
+            return reject_line(err, entry->line, "unknown key \"%.60s\" in [%.80s]%s", entry->key,
+                               in->name, tni_words_hint(nearest, hint));
         }
         for (size_t j = 0; j < i; j++) {
             if (strcmp(in->entries[j].key, entry->key) == 0)
-                return refuse(err, entry->line, "duplicate %s, first set in line %u", entry->key,
-                              (unsigned)in->entries[j].line);
+                return reject_line(err, entry->line, "duplicate %s, first set in line %u",
+                                   entry->key, (unsigned)in->entries[j].line);
         }
     }
     return TN_OK;
@@ -128,7 +129,7 @@ static tn_status read_kind(const tni_form_section *in, tni_seen_platform *out, t
 {
     const tni_form_entry *entry = find_entry(in, "kind");
     if (!entry)
-        return refuse(err, in->line, "[%.80s] has no kind", in->name);
+        return reject_line(err, in->line, "[%.80s] has no kind", in->name);
     for (int32_t kind = TN_PLATFORM_CPU; kind < TN_PLATFORM_KIND_COUNT; kind++) {
         if (strcmp(tn_platform_kind_name(kind), entry->value) == 0) {
             out->kind = kind;
@@ -145,9 +146,9 @@ static tn_status read_platform(const tni_form_section *in, const char *name, tni
     tni_seen_platform *out = &into->platforms[into->platform_count];
     const tni_form_entry *reason = find_entry(in, "reason");
     if (!tni_name_is_legal(name, "", sizeof out->name - 1))
-        return refuse(err, in->line, "[%.80s]: not a valid platform name", in->name);
+        return reject_line(err, in->line, "[%.80s]: not a valid platform name", in->name);
     if (tni_snapshot_platform(into, name))
-        return refuse(err, in->line, "duplicate [%.80s]", in->name);
+        return reject_line(err, in->line, "duplicate [%.80s]", in->name);
     tn_status status = check_keys(in, words, sizeof words / sizeof words[0], err);
     if (!status)
         status = read_kind(in, out, err);
@@ -168,11 +169,11 @@ static tn_status read_current(const tni_form_section *in, tni_snapshot *into,
     const tni_form_entry *entry = find_entry(in, "current");
     int64_t index = 0;
     if (out->devices == 0 && !out->reason[0])
-        return refuse(err, in->line, "[%.80s] has neither devices nor a reason", in->name);
+        return reject_line(err, in->line, "[%.80s] has neither devices nor a reason", in->name);
     if (out->devices == 0 && !entry)
         return TN_OK;
     if (!entry)
-        return refuse(err, in->line, "[%.80s] does not state the current device", in->name);
+        return reject_line(err, in->line, "[%.80s] does not state the current device", in->name);
     if (!read_number(entry->value, 0, INT32_MAX, &index) ||
         !tni_snapshot_device(into, out, (int32_t)index))
         return refuse_value(err, entry, "the number of a device of the platform");
@@ -225,15 +226,15 @@ static tn_status read_id(const tni_form_section *in, const char *id, tni_snapsho
         if (!read_number(colon + 1, 0, INT32_MAX, &index))
             break;
         if (tni_snapshot_device(into, &into->platforms[i], (int32_t)index))
-            return refuse(err, in->line, "duplicate [%.80s]", in->name);
+            return reject_line(err, in->line, "duplicate [%.80s]", in->name);
         out->platform = (int32_t)i;
         out->index = (int32_t)index;
         return TN_OK;
     }
-    return refuse(err, in->line,
-                  "[%.80s]: needs a platform that has a section, and a number, as in "
-                  "[device cuda:0]",
-                  in->name);
+    return reject_line(err, in->line,
+                       "[%.80s]: needs a platform that has a section, and a number, as in "
+                       "[device cuda:0]",
+                       in->name);
 }
 
 static tn_status read_device(const tni_form_section *in, const char *id, tni_snapshot *into,
@@ -300,8 +301,8 @@ static tn_status check_head(const tni_form *form, tn_error *err)
     const tni_form_entry *entry = find_entry(head, TNI_SNAPSHOT_KEY);
     int64_t format = 0;
     if (!entry)
-        return refuse(err, 1, "needs %s = %d before the first section", TNI_SNAPSHOT_KEY,
-                      TNI_SNAPSHOT_FORMAT);
+        return reject_line(err, 1, "needs %s = %d before the first section", TNI_SNAPSHOT_KEY,
+                           TNI_SNAPSHOT_FORMAT);
     if (!read_number(entry->value, TNI_SNAPSHOT_FORMAT, TNI_SNAPSHOT_FORMAT, &format))
         return refuse_value(err, entry, "1: another version of Tenon wrote this text");
     return check_keys(head, words, 1, err);
@@ -316,14 +317,15 @@ static tn_status check_end(const tni_form *form, tn_error *err)
     const tni_form_entry *entry = is_end ? find_entry(last, TNI_SNAPSHOT_SECTIONS) : NULL;
     int64_t said = -1;
     if (!entry)
-        return refuse(err, last->line ? last->line : 1,
-                      "the text is cut off: it ends with [" TNI_SNAPSHOT_END "] and the number of "
-                      "its sections");
+        return reject_line(err, last->line ? last->line : 1,
+                           "the text is cut off: it ends with [" TNI_SNAPSHOT_END
+                           "] and the number of "
+                           "its sections");
     if (!read_number(entry->value, 0, INT32_MAX, &said) || (size_t)said != count - 2)
-        return refuse(err, entry->line,
-                      TNI_SNAPSHOT_SECTIONS " = \"%.20s\": needs %zu, or the "
-                                            "text is cut off",
-                      entry->value, count - 2);
+        return reject_line(err, entry->line,
+                           TNI_SNAPSHOT_SECTIONS " = \"%.20s\": needs %zu, or the "
+                                                 "text is cut off",
+                           entry->value, count - 2);
     return check_keys(last, words, 1, err);
 }
 
@@ -334,8 +336,8 @@ static tn_status read_all(const tni_form *form, tni_snapshot **out, tn_error *er
     if (!status)
         status = check_end(form, err);
     if (!status && (platforms > MOST_PLATFORMS || devices > MOST_DEVICES))
-        status = refuse(err, 1, "found %zu platforms and %zu devices, needs at most %d and %d",
-                        platforms, devices, MOST_PLATFORMS, MOST_DEVICES);
+        status = reject_line(err, 1, "found %zu platforms and %zu devices, needs at most %d and %d",
+                             platforms, devices, MOST_PLATFORMS, MOST_DEVICES);
     if (status)
         return status;
     tni_snapshot *snapshot = tni_snapshot_create(platforms, devices);

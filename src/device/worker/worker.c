@@ -134,8 +134,9 @@ static tn_status no_such(const tni_snapshot *snapshot, const char *name, const c
 }
 
 /* Common start of all queries. The caller must call leave() in any case. */
-static tn_status begin(const char *name, const char *where, const tni_snapshot **out_snapshot,
-                       tni_seen_platform **out, tn_error *err)
+static tn_status find_seen_platform(const char *name, const char *where,
+                                    const tni_snapshot **out_snapshot, tni_seen_platform **out,
+                                    tn_error *err)
 {
     const tni_snapshot *snapshot = enter();
     if (!name)
@@ -169,7 +170,7 @@ tn_status tn_worker_device_count(const char *platform, int32_t *out, tn_error *e
     tni_seen_platform *seen = NULL;
     if (!out)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "out is NULL");
-    tn_status status = begin(platform, where, &snapshot, &seen, err);
+    tn_status status = find_seen_platform(platform, where, &snapshot, &seen, err);
     if (!status)
         *out = seen->devices;
     leave();
@@ -182,7 +183,7 @@ tn_status tn_worker_set_device(const char *platform, int32_t index, tn_error *er
     const tni_snapshot *snapshot = NULL;
     const tni_seen_device *device;
     tni_seen_platform *seen = NULL;
-    tn_status status = begin(platform, where, &snapshot, &seen, err);
+    tn_status status = find_seen_platform(platform, where, &snapshot, &seen, err);
     if (!status && index != -1) {
         status = find(snapshot, seen, index, where, &device, err);
         if (!status)
@@ -199,7 +200,7 @@ tn_status tn_worker_current_device(const char *platform, int32_t *out, tn_error 
     tni_seen_platform *seen = NULL;
     if (!out)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "out is NULL");
-    tn_status status = begin(platform, where, &snapshot, &seen, err);
+    tn_status status = find_seen_platform(platform, where, &snapshot, &seen, err);
     if (!status)
         *out = atomic_load(&seen->current);
     leave();
@@ -212,7 +213,7 @@ static tn_status begin_device(const char *platform, int32_t index, const char *w
 {
     const tni_snapshot *snapshot = NULL;
     tni_seen_platform *seen = NULL;
-    tn_status status = begin(platform, where, &snapshot, &seen, err);
+    tn_status status = find_seen_platform(platform, where, &snapshot, &seen, err);
     if (status)
         return status;
     int32_t wanted = index == -1 ? atomic_load(&seen->current) : index;
@@ -233,7 +234,7 @@ tn_status tn_worker_plans_only(const char *platform, int32_t index, int32_t *out
 }
 
 /* Copies as many fields as the caller's struct has. */
-static void give(const tn_device_properties *from, tn_device_properties *out)
+static void copy_properties(const tn_device_properties *from, tn_device_properties *out)
 {
     size_t size = out->struct_size;
     memcpy(out, from, size < sizeof *from ? size : sizeof *from);
@@ -250,7 +251,7 @@ tn_status tn_worker_properties(const char *platform, int32_t index, tn_device_pr
                        out ? "out->struct_size is too small" : "out is NULL");
     tn_status status = begin_device(platform, index, where, &device, err);
     if (!status)
-        give(&device->properties, out);
+        copy_properties(&device->properties, out);
     leave();
     return status;
 }

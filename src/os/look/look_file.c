@@ -18,7 +18,7 @@ static bool is_for_use(const char *path, const tni_file_id *file)
 }
 
 /* Counts the file at `path` if it exists. */
-static tn_status see(const char *root, const char *path, sight *to, tn_error *err)
+static tn_status count_file(const char *root, const char *path, sight *to, tn_error *err)
 {
     char whole[TNI_LOOK_PATH];
     tni_file_id file;
@@ -53,7 +53,7 @@ static tn_status see_longer(const char *root, const char *path, sight *to, tn_er
     for (size_t i = 0; !status && i < names->count; i++) {
         if (!is_folder_itself(names->names[i]) &&
             tni_look_path(whole, "%.*s%s", length, path, names->names[i]))
-            status = see(root, whole, to, err);
+            status = count_file(root, whole, to, err);
     }
     tni_release(names);
     return status == TN_NOT_FOUND ? TN_OK : status;
@@ -65,7 +65,7 @@ static tn_status see_all(const char *root, const char *path, sight *to, tn_error
     const char *prefix = tni_path_name(path);
     tn_status status = TN_OK;
     if (prefix[0] && !is_folder_itself(prefix))
-        status = see(root, path, to, err);
+        status = count_file(root, path, to, err);
     return status ? status : see_longer(root, path, to, err);
 }
 
@@ -100,7 +100,7 @@ void tni_look_file(const char *root, const char *path, tni_look *out)
     bool fits = tni_look_path(plain, "%.*s", (int)(length - several), path);
     tn_status status = !fits     ? TN_OK
                        : several ? see_all(root, plain, &seen, &err)
-                                 : see(root, plain, &seen, &err);
+                                 : count_file(root, plain, &seen, &err);
     if (status)
         tni_look_say(out, -1, 0, "%s", tni_look_why(root, &err));
     else if (seen.count == 0)

@@ -48,7 +48,7 @@ bool tni_library_names_check(tni_span names)
 }
 
 /* Decides how to continue after a file that cannot be used. */
-static outcome judge(hunt *h, const tn_error *err)
+static outcome skip_or_stop(hunt *h, const tn_error *err)
 {
     const char *why = err->message;
     size_t length = strlen(h->path);
@@ -74,7 +74,7 @@ static outcome try_file(hunt *h)
         status = tn_fail(&err, TN_CORRUPT, 0, "look", "not a regular file");
     if (!status)
         status = tni_dl_inspect(h->path, &facts, &err);
-    return status ? judge(h, &err) : FOUND;
+    return status ? skip_or_stop(h, &err) : FOUND;
 }
 
 /* Under another root, relative paths are skipped: there is no current folder. */
@@ -137,7 +137,7 @@ static outcome try_cache(hunt *h)
     if (!h->has_cache) {
         h->has_cache = true;
         if (tni_look_path(h->path, "%s/etc/ld.so.cache", h->root) && read_cache(h, &err) &&
-            judge(h, &err) == FAILED)
+            skip_or_stop(h, &err) == FAILED)
             return FAILED;
     }
     const char *path = tni_loader_cache_find(&h->cache, h->name);

@@ -98,7 +98,7 @@ static TNI_OUT_OF_LINE bool read_places(const char *root, tni_span ids, tni_pci_
     return sound;
 }
 
-static void say(const walk *seen, tni_look *out)
+static void report_devices(const walk *seen, tni_look *out)
 {
     char unread[48] = "";
     if (seen->unread)
@@ -130,7 +130,7 @@ static tn_status walk_devices(walk *to, const tni_pci_places *places, tn_error *
     return status;
 }
 
-static void look(walk *to, const tni_pci_places *places, tni_look *out)
+static void search_bus(walk *to, const tni_pci_places *places, tni_look *out)
 {
     tn_error err;
     tn_status status = walk_devices(to, places, &err);
@@ -142,7 +142,7 @@ static void look(walk *to, const tni_pci_places *places, tni_look *out)
     else if (status)
         tni_look_say(out, -1, 0, "no PCI bus found: %s does not exist", devices);
     else
-        say(to, out);
+        report_devices(to, out);
 }
 
 void tni_look_pci(const char *root, const char *ids, tni_look *out)
@@ -162,5 +162,5 @@ void tni_look_pci(const char *root, const char *ids, tni_look *out)
     if (known && places.count == 0)
         tni_look_say(out, 0, 0, "absent");
     else
-        look(&to, known ? &places : NULL, out);
+        search_bus(&to, known ? &places : NULL, out);
 }

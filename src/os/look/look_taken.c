@@ -32,7 +32,7 @@ static bool is_of(const resident *sought, const char *path)
            file.device == sought->file.device && file.inode == sought->file.inode;
 }
 
-static void see(void *user, const char *path)
+static void match_resident(void *user, const char *path)
 {
     resident *found = user;
     if (!found->path[0] && is_of(found, path))
@@ -45,7 +45,7 @@ static void find(resident *sought)
     sought->has_file = is_path(sought->name) &&
                        tni_look_path(path, "%.*s", (int)sought->name.length, sought->name.text) &&
                        !tni_file_identify(path, &sought->file, NULL);
-    (void)tni_loaded_each(see, sought);
+    (void)tni_loaded_each(match_resident, sought);
 }
 
 bool tni_look_taken(const char *files, tni_look *out)

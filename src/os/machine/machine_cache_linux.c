@@ -67,7 +67,7 @@ static void add(struct finder *finder, const tni_machine_cache *cache, int index
         tni_cpus_add(covered, cpu, cpu);
 }
 
-static void ask(struct finder *finder, int32_t cpu)
+static void read_caches(struct finder *finder, int32_t cpu)
 {
     for (int index = 0; index < MOST_INDICES; index++) {
         tni_machine_cache cache;
@@ -101,7 +101,7 @@ void tni_machine_caches_read(tni_reading *reading, tni_machine_topology *out)
     }
     for (size_t i = 0; i < out->cpu_count && !reading->failed; i++) {
         if (out->cpus[i].online)
-            ask(&finder, out->cpus[i].id);
+            read_caches(&finder, out->cpus[i].id);
     }
     tni_machine_cache *kept = tni_reading_keep(reading, finder.count, sizeof *kept);
     if (kept && finder.count) {

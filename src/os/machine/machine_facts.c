@@ -77,7 +77,7 @@ static void fill_moving(const tni_machine *machine, tn_machine_facts *out)
     out->memory_in_use = tni_fact_shown(&machine->memory.resident);
 }
 
-static void give(const tn_machine_facts *facts, tn_machine_facts *out)
+static void copy_facts(const tn_machine_facts *facts, tn_machine_facts *out)
 {
     size_t size = out->struct_size < sizeof *facts ? out->struct_size : sizeof *facts;
     memcpy(out, facts, size);
@@ -89,7 +89,7 @@ void tni_machine_facts_fill(const tni_machine *machine, tn_machine_facts *out)
     tn_machine_facts facts = {.struct_size = sizeof facts};
     fill_standing(machine, &facts);
     fill_moving(machine, &facts);
-    give(&facts, out);
+    copy_facts(&facts, out);
 }
 
 /* The constant facts of the running system, read once: reading them for hundreds of processors is
@@ -98,7 +98,7 @@ enum { NOT_KEPT, BEING_KEPT, KEPT };
 static tn_machine_facts kept;
 static _Atomic int kept_state = NOT_KEPT;
 
-static void keep(const tn_machine_facts *facts)
+static void store_facts(const tn_machine_facts *facts)
 {
     int none = NOT_KEPT;
     if (!atomic_compare_exchange_strong(&kept_state, &none, BEING_KEPT))
@@ -125,10 +125,10 @@ tn_status tni_machine_facts_read(tn_machine_facts *out, tn_error *err)
         facts = kept;
     } else {
         fill_standing(machine, &facts);
-        keep(&facts);
+        store_facts(&facts);
     }
     fill_moving(machine, &facts);
     tni_machine_release(machine);
-    give(&facts, out);
+    copy_facts(&facts, out);
     return TN_OK;
 }

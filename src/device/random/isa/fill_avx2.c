@@ -86,7 +86,7 @@ static inline void store(four x, const struct plan *plan, uint32_t *words)
 }
 
 /* Two at a time, to hide the latency of the multiplications. */
-static void make(const void *how, uint64_t block, uint32_t words[GROUP])
+static void make_words(const void *how, uint64_t block, uint32_t words[GROUP])
 {
     const struct plan *plan = how;
     for (uint32_t at = 0; at < GROUP_BLOCKS; at += 8) {
@@ -104,6 +104,6 @@ static void make(const void *how, uint64_t block, uint32_t words[GROUP])
 void tni_fill_avx2(const tni_fill_source *source, int kind, size_t count, unsigned char *out)
 {
     struct plan plan = plan_of(source);
-    fill_groups(make, &plan, stream, source, kind, count, out);
+    fill_groups(make_words, &plan, stream, source, kind, count, out);
     stream_end(source);
 }
