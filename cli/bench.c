@@ -137,7 +137,7 @@ static int bench_all(const bench_wish *wish, const trials *of, json *to)
     return code;
 }
 
-static int run_wish(const command *self, const bench_wish *wish, const trials *of)
+static int bench_problems(const command *self, const bench_wish *wish, const trials *of)
 {
     json to = {0};
     findings found;
@@ -156,7 +156,7 @@ static int run_wish(const command *self, const bench_wish *wish, const trials *o
     return code;
 }
 
-static int read_wish(const command *self, int count, char **arguments, bench_wish *wish)
+static int read_options(const command *self, int count, char **arguments, bench_wish *wish)
 {
     const option_row rows[] = {
         {"PROBLEM", NULL, "the problem, in the form that `tenon explain --help` describes", NULL,
@@ -194,12 +194,12 @@ int run_bench(const command *self, int count, char **arguments)
 {
     bench_wish wish = {0};
     trials of = {0};
-    int code = read_wish(self, count, arguments, &wish);
+    int code = read_options(self, count, arguments, &wish);
     if (code != OPTIONS_RUN)
         return code;
     code = trials_decide(who, &wish.trials, &of);
     if (code == OPTIONS_RUN)
-        code = run_wish(self, &wish, &of);
+        code = bench_problems(self, &wish, &of);
     trials_release(&of);
     return code;
 }

@@ -143,7 +143,7 @@ static void print_tally(const check_tally *tally)
     text_wrapped(0, "", 0, line.text);
 }
 
-static int run_wish(const command *self, const check_wish *wish, const trials *of)
+static int check_problems(const command *self, const check_wish *wish, const trials *of)
 {
     check_tally tally = {.seed = wish->first};
     json to = {0};
@@ -192,7 +192,7 @@ static int read_seed(check_wish *wish)
     return OPTIONS_RUN;
 }
 
-static int read_wish(const command *self, int count, char **arguments, check_wish *wish)
+static int read_options(const command *self, int count, char **arguments, check_wish *wish)
 {
     const option_row rows[] = {
         {"PROBLEM", NULL, "the problem, in the form that `tenon explain --help` describes", NULL,
@@ -220,12 +220,12 @@ int run_check(const command *self, int count, char **arguments)
 {
     check_wish wish = {.trials = {.quarantined = true}};
     trials of = {0};
-    int code = read_wish(self, count, arguments, &wish);
+    int code = read_options(self, count, arguments, &wish);
     if (code != OPTIONS_RUN)
         return code;
     code = trials_decide(who, &wish.trials, &of);
     if (code == OPTIONS_RUN)
-        code = run_wish(self, &wish, &of);
+        code = check_problems(self, &wish, &of);
     trials_release(&of);
     return code;
 }

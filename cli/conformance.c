@@ -215,7 +215,7 @@ static int choose_by_name(const char *name, bool kernels, target *out, run *of)
     return EXIT_DONE;
 }
 
-static void say_nothing(void *user, const suite_result *result)
+static void ignore_result(void *user, const suite_result *result)
 {
     (void)user;
     (void)result;
@@ -236,7 +236,7 @@ static int run_platform(const target_platform *on, const conformance_setup *setu
     if (!quietly && tn_platform_device_count(platform) > 0)
         print_begin(of, platform);
     tn_status status =
-        suite_run(platform, &options, quietly ? say_nothing : print_case, NULL, report, &err);
+        suite_run(platform, &options, quietly ? ignore_result : print_case, NULL, report, &err);
     if (status)
         return report_absent(&err);
     of->platform_count++;
@@ -377,7 +377,7 @@ static int list_cases(const conformance_wish *wish, const command *self, run *of
     return EXIT_DONE;
 }
 
-static int run_wish(const conformance_wish *wish, const command *self)
+static int test_target(const conformance_wish *wish, const command *self)
 {
     static conformance_setup setup;
     static run of;
@@ -444,7 +444,7 @@ int run_conformance(const command *self, int count, char **arguments)
         return EXIT_WRONG_USE;
     }
     if (!wish.list || wish.kernels)
-        return run_wish(&wish, self);
+        return test_target(&wish, self);
     static run none;
     read_date(none.date);
     return list_cases(&wish, self, &none);

@@ -97,7 +97,7 @@ static int write_reports(const command *self, const doctor_wish *wish, const fin
     return EXIT_DONE;
 }
 
-static int read_wish(const command *self, int count, char **arguments, doctor_wish *wish)
+static int read_options(const command *self, int count, char **arguments, doctor_wish *wish)
 {
     const option_row rows[] = {
         {"--json", NULL, "print JSON", &wish->as_json, NULL, 0},
@@ -145,7 +145,7 @@ int run_doctor(const command *self, int count, char **arguments)
     doctor_wish wish = {0};
     findings found;
     tn_error err;
-    int code = read_wish(self, count, arguments, &wish);
+    int code = read_options(self, count, arguments, &wish);
     if (code != OPTIONS_RUN)
         return code;
     if (wish.fresh && tn_module_verdicts_ignore(&err))

@@ -55,7 +55,7 @@ static void print_settings(const explained_world *world)
 }
 
 /* Whether an earlier candidate uses the same library. */
-static bool is_told(const tn_decision *decision, size_t index)
+static bool is_repeated_library(const tn_decision *decision, size_t index)
 {
     const char *library = tn_decision_candidate(decision, index)->library;
     for (size_t i = 0; i < index; i++) {
@@ -71,7 +71,7 @@ static void print_libraries(const tn_decision *decision)
     text_line line = {0};
     for (size_t i = 0; i < tn_decision_count(decision); i++) {
         const char *library = tn_decision_candidate(decision, i)->library;
-        if (!is_told(decision, i) && library_version_of(library)[0])
+        if (!is_repeated_library(decision, i) && library_version_of(library)[0])
             text_add_item(&line, "%s %s", library, library_version_of(library));
     }
     if (line.length > 0)
@@ -182,7 +182,7 @@ static void print_offenders(const explained_world *world, const explained *probl
     text_wrapped(0, label.text, (int)label.length, line.length ? line.text : "none of them");
 }
 
-static void print_taken(const tn_decision *decision)
+static void print_selection(const tn_decision *decision)
 {
     const tn_candidate *now = tn_decision_runs_now(decision);
     const tn_candidate *once_tested = tn_decision_runs_once_tested(decision);
@@ -213,7 +213,7 @@ static void print_unmet(const tn_decision *decision)
 }
 
 /* Adds what runs: "KERNEL", "KERNEL (once tested: KERNEL)" or "nothing". */
-static void add_what_runs(text_line *line, const tn_decision *decision)
+static void add_running_kernels(text_line *line, const tn_decision *decision)
 {
     const tn_candidate *now = tn_decision_runs_now(decision);
     const tn_candidate *once_tested = tn_decision_runs_once_tested(decision);
@@ -226,8 +226,8 @@ static void add_what_runs(text_line *line, const tn_decision *decision)
 static void print_change(const explained *problem)
 {
     text_line before = {0}, now = {0}, line = {0};
-    add_what_runs(&before, problem->before);
-    add_what_runs(&now, problem->now);
+    add_running_kernels(&before, problem->before);
+    add_running_kernels(&now, problem->now);
     if (strcmp(before.text, now.text) == 0)
         text_add(&line, "the same without --set");
     else
@@ -241,7 +241,7 @@ void explained_print(const explained_world *world, const explained *problem)
     print_candidates(problem->now);
     explained_print_backends(problem->now);
     print_offenders(world, problem);
-    print_taken(problem->now);
+    print_selection(problem->now);
     print_unmet(problem->now);
     if (problem->before)
         print_change(problem);
@@ -294,7 +294,7 @@ static void write_candidate(json *to, const tn_candidate *candidate)
     json_end_object(to);
 }
 
-static void write_taken(json *to, const tn_decision *decision)
+static void write_selection(json *to, const tn_decision *decision)
 {
     const tn_candidate *taken = tn_decision_chosen(decision);
     const tn_candidate *now = tn_decision_runs_now(decision);
@@ -322,7 +322,7 @@ void explained_write(json *to, const explained_world *world, const explained *pr
         write_candidate(to, tn_decision_candidate(problem->now, i));
     json_end_list(to);
     explained_write_backends(to, problem->now);
-    write_taken(to, problem->now);
+    write_selection(to, problem->now);
     json_begin_list(to, "offenders");
     for (size_t i = 0; i < tn_decision_count(problem->now); i++) {
         if (is_offender(tn_decision_candidate(problem->now, i)))
@@ -334,6 +334,6 @@ void explained_write(json *to, const explained_world *world, const explained *pr
         return;
     }
     json_begin_object(to, "without_set");
-    write_taken(to, problem->before);
+    write_selection(to, problem->before);
     json_end_object(to);
 }

@@ -40,7 +40,7 @@ static tn_status no_memory(tn_error *err)
     return tn_fail(err, TN_OUT_OF_MEMORY, 0, "kernels", "no memory for the results");
 }
 
-static tn_status take_candidates(tn_decision *decision, found_decision *to, tn_error *err)
+static tn_status add_candidates(tn_decision *decision, found_decision *to, tn_error *err)
 {
     size_t count = tn_decision_count(decision);
     const tn_candidate *taken = tn_decision_chosen(decision);
@@ -64,7 +64,7 @@ static bool is_own_fault(tn_status status)
            status != TN_REFUSED;
 }
 
-static void take_failure(const char *problem, const tn_error *error, found_decision *to)
+static void set_failure(const char *problem, const tn_error *error, found_decision *to)
 {
     to->problem = problem;
     to->taken = "";
@@ -81,10 +81,10 @@ static tn_status decide(const tn_device *device, const char *problem, found_kern
     snprintf(text, sizeof text, "%s@%s", problem, tn_device_id(device));
     tn_status status = tn_explain(NULL, text, &decision, err);
     if (!status && tn_decision_count(decision) > 0)
-        return take_candidates(decision, &to->decisions[to->count++], err);
+        return add_candidates(decision, &to->decisions[to->count++], err);
     tn_decision_release(decision);
     if (is_own_fault(status))
-        take_failure(problem, err, &to->decisions[to->count++]);
+        set_failure(problem, err, &to->decisions[to->count++]);
     return status == TN_OUT_OF_MEMORY ? status : TN_OK;
 }
 
@@ -100,13 +100,13 @@ static bool is_looked_at(const tn_device *device)
 }
 
 /* A lock that cannot be read refuses everything, so nothing else needs to be tried. */
-static void look_at_lock(found_kernels *to)
+static void check_lock(found_kernels *to)
 {
     char path[4096];
     tn_lock_report *report = NULL;
     tn_error err;
     if (tn_lock_used(path, sizeof path) > 0 && tn_lock_diff(path, path, &report, &err))
-        take_failure("TENON_LOCK", &err, &to->decisions[to->count++]);
+        set_failure("TENON_LOCK", &err, &to->decisions[to->count++]);
     tn_lock_report_release(report);
 }
 
@@ -119,7 +119,7 @@ static tn_status decide_all(found_kernels *to, tn_error *err)
     to->decisions = calloc(devices * PROBLEMS + 1, sizeof *to->decisions);
     if (!to->decisions)
         return no_memory(err);
-    look_at_lock(to);
+    check_lock(to);
     for (size_t d = 0; d < devices && !status; d++) {
         const tn_device *device = tn_device_at(d);
         for (size_t p = 0; device && is_looked_at(device) && p < PROBLEMS; p++) {
@@ -199,7 +199,7 @@ tn_status kernels_gather_lock(found_kernels *out, tn_error *err)
     out->decisions = calloc(1, sizeof *out->decisions);
     if (!out->decisions)
         return no_memory(err);
-    look_at_lock(out);
+    check_lock(out);
     return TN_OK;
 }
 

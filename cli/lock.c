@@ -184,7 +184,7 @@ static void print_end(const lock_wish *wish, const written *all)
     text_wrapped(0, "", 0, line.text);
 }
 
-static void tell_written(const command *self, const lock_wish *wish, const written *all)
+static void report_written(const command *self, const lock_wish *wish, const written *all)
 {
     static const char kind[] = "written";
     json to = {0};
@@ -223,7 +223,7 @@ static int write_lock(const command *self, const lock_wish *wish)
     if (!status)
         status = gather_written(&args, &all, &err);
     if (!status)
-        tell_written(self, wish, &all);
+        report_written(self, wish, &all);
     for (size_t i = 0; i < all.count; i++)
         tn_decision_release(all.decisions[i]);
     return status ? report_wish(who, &err) : EXIT_DONE;

@@ -48,7 +48,7 @@ static void make_legal(const char *name, char out[NAME_MOST + 1])
 
 /* Reserved names: platforms that Tenon knows, modules that ship with it, and words that may be used
  * in place of a platform's name. */
-static bool is_taken(const char *name)
+static bool is_reserved_name(const char *name)
 {
     static const char *const own[] = {"ref", "described", "best", "unspecified", "unknown"};
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
@@ -75,7 +75,7 @@ static int check_name(const command *self, const char *name)
                 legal[0] ? "?" : "");
         return EXIT_WRONG_USE;
     }
-    if (is_taken(name)) {
+    if (is_reserved_name(name)) {
         fprintf(stderr, "tenon %s: \"%s\" is reserved by Tenon; did you mean my-%s?\n", self->name,
                 name, name);
         return EXIT_WRONG_USE;

@@ -20,7 +20,7 @@ size_t options_sets(void)
 }
 
 /* Prints the invalid settings in environment and file, which are ignored. */
-static void say_problems(void)
+static void print_problems(void)
 {
     const char *problem;
     for (size_t i = 0; (problem = tn_settings_problem(i)); i++)
@@ -30,7 +30,7 @@ static void say_problems(void)
 int options_apply(void)
 {
     tn_error err;
-    say_problems();
+    print_problems();
     for (size_t i = 0; i < sets.count; i++) {
         if (tn_settings_set(sets.texts[i], &err))
             return report_wish(": --set", &err);

@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-static void tell_stage(void *user, const tni_record *record)
+static void send_stage(void *user, const tni_record *record)
 {
     char line[32];
     (void)user;
@@ -17,7 +17,7 @@ static void tell_stage(void *user, const tni_record *record)
     tni_process_answer(line, (size_t)length);
 }
 
-static void tell_all(const tni_record *record)
+static void send_verdict(const tni_record *record)
 {
     tni_buffer text = {0};
     tni_verdict verdict;
@@ -32,11 +32,11 @@ static void load(tni_record *record)
     tni_host_fill(record);
     if (tni_load_inspect(record) || tni_load_open(record))
         return;
-    tell_stage(NULL, record);
+    send_stage(NULL, record);
     if (tni_load_negotiate(record))
         return;
-    tell_stage(NULL, record);
-    if (!tni_load_probe(record, tell_stage, NULL))
+    send_stage(NULL, record);
+    if (!tni_load_probe(record, send_stage, NULL))
         tni_load_try_devices(record);
 }
 
@@ -53,6 +53,6 @@ int main(int count, char **arguments)
     if (!record)
         return 1;
     load(record);
-    tell_all(record);
+    send_verdict(record);
     _Exit(0); /* skips exit handlers of foreign code */
 }

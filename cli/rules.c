@@ -5,7 +5,7 @@
 
 /* Whether an earlier rule (with another level or strength) of the same setting has the same
  * selector. */
-static bool is_told(const tn_context *context, size_t index, const tn_rule *rule)
+static bool is_repeated_rule(const tn_context *context, size_t index, const tn_rule *rule)
 {
     tn_rule other = {.struct_size = sizeof other};
     for (size_t i = 0; i < index && !tn_rule_at(context, i, &other, NULL); i++) {
@@ -24,7 +24,8 @@ void rules_find_unknown(rules_tell *tell, void *to)
     if (tn_context_capture(&context, NULL))
         return;
     for (size_t i = 0; !tn_rule_at(context, i, &rule, NULL); i++) {
-        if (is_told(context, i, &rule) || tn_selector_check(rule.selector, &err) != TN_NOT_FOUND)
+        if (is_repeated_rule(context, i, &rule) ||
+            tn_selector_check(rule.selector, &err) != TN_NOT_FOUND)
             continue;
         snprintf(text, sizeof text, "%s: %s", tn_setting_info(rule.setting)->key, err.message);
         tell(to, text);

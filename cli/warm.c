@@ -174,7 +174,7 @@ static size_t count_known(const tn_decision *decision)
 
 /* Whether this process wrote to the cache since the last call. Comparing sizes is not enough: an
  * entry that replaces a damaged one has the same size. */
-static bool look_at_cache(warm_run *run)
+static bool cache_was_written(warm_run *run)
 {
     tn_cache_list *now = NULL;
     if (tn_cache_list_create(&now, NULL))
@@ -199,7 +199,7 @@ static void prepare(warm_run *run, const char *problem, int line)
         it.problem = tn_decision_problem(after);
         it.kernel = taken ? taken->kernel : NULL;
         it.due = count_known(after) > count_known(before);
-        it.kept = it.due && look_at_cache(run);
+        it.kept = it.due && cache_was_written(run);
     }
     report_result(run, &it);
     tn_decision_release(before);
@@ -292,7 +292,7 @@ static int run_file(const command *self, const char *path, lines *list,
         json_bool(&to, "lock", report != NULL);
         json_begin_list(&to, "results");
     }
-    (void)look_at_cache(&run);
+    (void)cache_was_written(&run);
     if (report)
         prepare_rows(&run, report);
     else

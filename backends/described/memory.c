@@ -44,7 +44,7 @@ static tn_status reserve(described_device *device, uint64_t bytes, tn_error *err
                    (int)device->index, (ull)bytes, (ull)left, (ull)total);
 }
 
-static void give_back(described_device *device, uint64_t bytes)
+static void release_bytes(described_device *device, uint64_t bytes)
 {
     described_lock(&device->guard);
     device->in_use -= bytes;
@@ -89,7 +89,7 @@ tn_status described_alloc(void *opaque, int32_t index, uint64_t bytes, void **ou
         return status;
     described_block *block = create_block(self->host, bytes);
     if (!block) {
-        give_back(device, bytes);
+        release_bytes(device, bytes);
         return tn_fail(err, TN_OUT_OF_MEMORY, 0, "described: memory",
                        "the host cannot allocate %llu bytes for described:%d", (ull)bytes,
                        (int)index);
@@ -103,7 +103,7 @@ tn_status described_alloc(void *opaque, int32_t index, uint64_t bytes, void **ou
 }
 
 /* Removes the block that begins at `memory` from the device; returns NULL if none exists. */
-static described_block *take_block(described_device *device, const void *memory)
+static described_block *remove_block(described_device *device, const void *memory)
 {
     described_lock(&device->guard);
     described_block **at = &device->blocks, *block;
@@ -126,7 +126,7 @@ void described_free(void *opaque, int32_t index, void *memory)
     if (!memory)
         return;
     bool known = described_find(self, index, &device, NULL) == TN_OK;
-    described_block *block = known ? take_block(device, memory) : NULL;
+    described_block *block = known ? remove_block(device, memory) : NULL;
     if (!block) {
         char text[96];
         snprintf(text, sizeof text, "described:%d: cannot free memory of another device",

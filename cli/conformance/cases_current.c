@@ -76,7 +76,7 @@ typedef struct view {
     tn_status status;
 } view;
 
-static void look_from_another(void *user, size_t index)
+static void read_in_thread(void *user, size_t index)
 {
     view *v = user;
     (void)index;
@@ -89,7 +89,7 @@ static bool per_thread(trial *t)
     view other = {.platform = t->platform, .set = 0};
     if (!DO(t, tn_device_set(t->platform, 1, &t->err)))
         return false;
-    if (!host_run_together(1, look_from_another, &other))
+    if (!host_run_together(1, read_in_thread, &other))
         return trial_fail(t, "the system could not create a thread");
     return EQUAL(t, other.status, TN_OK) && EQUAL(t, other.first, 0) &&
            EQUAL(t, tn_device_current(t->platform), 1);

@@ -27,7 +27,7 @@ static tn_status copy(trial *t, const block *from, const block *to, tn_stream *s
                           &t->err);
 }
 
-static void give_graph(void *owner, void *what)
+static void release_graph(void *owner, void *what)
 {
     (void)owner;
     tn_graph_release(what);
@@ -41,7 +41,8 @@ static bool chain_record(trial *t, const chain *c, tn_graph **out)
            DO(t, copy(t, &c->first, &c->second, c->stream)) &&
            DO(t, copy(t, &c->second, &c->third, c->stream)) &&
            DO(t, tn_graph_end(c->stream, out, &t->err)) &&
-           EQUAL(t, tn_graph_is_recording(c->stream), 0) && trial_keep(t, give_graph, NULL, *out);
+           EQUAL(t, tn_graph_is_recording(c->stream), 0) &&
+           trial_keep(t, release_graph, NULL, *out);
 }
 
 /* Applies the effect of a run to the mirrors. */
@@ -125,7 +126,7 @@ static bool refusals(trial *t)
            REFUSES(t, TN_UNSUPPORTED, tn_stream_wait_stream(other, c.stream, &t->err)) &&
            DO(t, copy(t, &c.second, &c.third, c.stream)) &&
            DO(t, tn_graph_end(c.stream, &graph, &t->err)) &&
-           trial_keep(t, give_graph, NULL, graph) &&
+           trial_keep(t, release_graph, NULL, graph) &&
            REFUSES(t, TN_NOT_FOUND, tn_graph_end(c.stream, &none, &t->err)) &&
            SAME(t, none, NULL) && DO(t, tn_graph_run(graph, c.stream, &t->err)) &&
            DO(t, tn_stream_synchronize(c.stream, &t->err)) &&
@@ -195,7 +196,7 @@ static bool of_one_thread(trial *t)
 }
 
 /* A cancelled recording leaves the stream as it was before. */
-static bool given_up(trial *t)
+static bool cancelled(trial *t)
 {
     chain c;
     return chain_make(t, &c) && DO(t, tn_graph_begin(c.stream, &t->err)) &&
@@ -245,7 +246,7 @@ const suite_case cases_graph[] = {
     {"graph.arguments", "invalid arguments and default streams are errors", wrong_arguments, 0},
     {"graph.device", "a graph belongs to one device", of_one_device, NEED_TWO_DEVICES},
     {"graph.thread", "a recording belongs to one thread", of_one_thread, 0},
-    {"graph.cancel", "a cancelled recording has no effect", given_up, 0},
+    {"graph.cancel", "a cancelled recording has no effect", cancelled, 0},
     {"graph.release", "a graph can be released as soon as its run is queued", released_early, 0},
     {"graph.info", "a graph reports its device and contents", information, 0},
     {0},

@@ -15,7 +15,7 @@ static bool lose(trial *t)
  * again or freed. */
 enum { BYTES = 1 << 16 };
 
-static bool take_and_lose(trial *t, void **out)
+static bool alloc_and_lose(trial *t, void **out)
 {
     return DO(t, tn_memory_alloc(t->device, BYTES, "conformance", out, &t->err)) && lose(t);
 }
@@ -45,7 +45,7 @@ static bool sticky(trial *t)
     void *memory = NULL, *none = NULL;
     tn_stream *stream = NULL;
     char cause[sizeof t->err.message];
-    if (!trial_keep(t, reset_device, t->device, NULL) || !take_and_lose(t, &memory) ||
+    if (!trial_keep(t, reset_device, t->device, NULL) || !alloc_and_lose(t, &memory) ||
         !is_noticed(t, memory) || !REFUSES(t, TN_DEVICE_LOST, tn_device_health(t->device, &t->err)))
         return false;
     memcpy(cause, t->err.message, sizeof cause);
@@ -61,7 +61,7 @@ static bool reset(trial *t)
 {
     void *memory = NULL;
     block fresh;
-    return trial_keep(t, reset_device, t->device, NULL) && take_and_lose(t, &memory) &&
+    return trial_keep(t, reset_device, t->device, NULL) && alloc_and_lose(t, &memory) &&
            is_noticed(t, memory) && DO(t, tn_device_reset(t->device, &t->err)) &&
            DO(t, tn_device_health(t->device, &t->err)) &&
            block_make(t, t->device, 100003, &fresh) &&

@@ -212,7 +212,7 @@ typedef struct crowd {
     tn_status statuses[4];
 } crowd;
 
-static void take_and_give(void *user, size_t index)
+static void alloc_and_free(void *user, size_t index)
 {
     crowd *c = user;
     tn_status status = TN_OK;
@@ -230,7 +230,7 @@ static bool threads(trial *t)
     tn_memory_stats before, after;
     if (!read_stats(t, &before))
         return false;
-    if (!host_run_together(4, take_and_give, &c))
+    if (!host_run_together(4, alloc_and_free, &c))
         return trial_fail(t, "the system could not create a thread");
     for (size_t i = 0; i < 4; i++) {
         if (!EQUAL(t, c.statuses[i], TN_OK))

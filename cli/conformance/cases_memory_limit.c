@@ -76,7 +76,7 @@ static bool huge(trial *t)
     return true;
 }
 
-static void give_memory(void *owner, void *what)
+static void release_memory(void *owner, void *what)
 {
     tn_memory_free(owner, what);
 }
@@ -86,7 +86,7 @@ static bool message(trial *t)
     void *held = NULL, *refused = NULL;
     return set_limit(t, 48 * MIB) &&
            DO(t, tn_memory_alloc(t->device, 16 * MIB, "conformance-hoard", &held, &t->err)) &&
-           trial_keep(t, give_memory, t->device, held) &&
+           trial_keep(t, release_memory, t->device, held) &&
            REFUSES(t, TN_OUT_OF_MEMORY,
                    tn_memory_alloc(t->device, 40 * MIB, NULL, &refused, &t->err)) &&
            trial_says(t, tn_device_id(t->device)) && trial_says(t, "40.0 MiB asked") &&

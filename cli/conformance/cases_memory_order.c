@@ -18,7 +18,7 @@ static bool fill(trial *t, void *to, uint64_t pattern, tn_stream *stream)
 }
 
 /* Copies `from` to a part of `to`, and puts the pattern expected there into the mirror. */
-static bool take_away(trial *t, const void *from, uint64_t pattern, const block *to, size_t part,
+static bool copy_part(trial *t, const void *from, uint64_t pattern, const block *to, size_t part,
                       tn_stream *stream)
 {
     pattern_put(to->mirror + part * PART, PART, pattern, 8);
@@ -45,7 +45,7 @@ static bool order(trial *t)
         const uint64_t pattern = trial_bits(t);
         void *memory = NULL;
         if (!alloc_part(t, stream, &memory) || !fill(t, memory, pattern, stream) ||
-            !take_away(t, memory, pattern, &taken, i, stream) ||
+            !copy_part(t, memory, pattern, &taken, i, stream) ||
             !DO(t, tn_memory_free_on(stream, memory, &t->err)))
             return false;
     }
@@ -66,7 +66,7 @@ static bool streams(trial *t)
         void *one = NULL, *other = NULL;
         bool held = alloc_part(t, first, &one) && fill(t, one, pattern, first) &&
                     block_fill_often(t, &work, OFTEN, first) &&
-                    take_away(t, one, pattern, &taken, i, first) &&
+                    copy_part(t, one, pattern, &taken, i, first) &&
                     DO(t, tn_memory_free_on(first, one, &t->err)) && alloc_part(t, second, &other);
         for (int turn = 0; turn < OFTEN && held; turn++)
             held = fill(t, other, ~pattern, second);
@@ -95,7 +95,7 @@ static bool events(trial *t)
     return block_make(t, t->device, PART, &taken) && trial_stream(t, t->device, &first) &&
            trial_stream(t, t->device, &second) && alloc_part(t, first, &memory) &&
            join(t, first, second) && fill(t, memory, pattern, second) &&
-           take_away(t, memory, pattern, &taken, 0, second) && join(t, second, first) &&
+           copy_part(t, memory, pattern, &taken, 0, second) && join(t, second, first) &&
            DO(t, tn_memory_free_on(first, memory, &t->err)) &&
            DO(t, tn_stream_synchronize(first, &t->err)) &&
            block_check(t, &taken, "data read by the other stream");

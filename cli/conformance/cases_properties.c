@@ -41,7 +41,7 @@ static int64_t least_of(uint64_t bit)
 
 /* Impossible values that a platform reports do not reach the properties; they appear in the
  * evidence. */
-static bool is_told(trial *t)
+static bool reports_faults(trial *t)
 {
     static const char of[] = "properties of ";
     tn_platform_list *list = NULL;
@@ -64,7 +64,7 @@ static bool properties(trial *t)
     const tn_device_properties *p = tn_device_properties_get(t->device);
     if (!p)
         return trial_fail(t, "tn_device_properties_get gave NULL");
-    if (!is_told(t))
+    if (!reports_faults(t))
         return false;
     if (!EQUAL(t, p->struct_size, sizeof *p) || !SAME(t, tn_device_properties_get(t->device), p))
         return false;

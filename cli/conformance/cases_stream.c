@@ -13,7 +13,7 @@ static bool create(trial *t)
            EQUAL(t, done, 1);
 }
 
-static void give_stream(void *owner, void *what)
+static void release_stream(void *owner, void *what)
 {
     (void)owner;
     tn_stream_release(what);
@@ -26,7 +26,7 @@ static bool priority(trial *t)
         tn_stream *stream = NULL;
         if (!DO(t, tn_stream_create(t->device, TN_ARGS(stream, .priority = asked[i]), &stream,
                                     &t->err)) ||
-            !trial_keep(t, give_stream, NULL, stream))
+            !trial_keep(t, release_stream, NULL, stream))
             return false;
         int32_t has = tn_stream_priority(stream);
         if (!HOLDS(t, has >= TN_PRIORITY_LOW && has <= TN_PRIORITY_HIGH) ||
@@ -90,7 +90,7 @@ typedef struct view {
     tn_status status;
 } view;
 
-static void look_from_another(void *user, size_t index)
+static void read_in_thread(void *user, size_t index)
 {
     view *v = user;
     (void)index;
@@ -108,7 +108,7 @@ static bool current_per_thread(trial *t)
     view other = {.device = t->device};
     if (!trial_stream(t, t->device, &stream) || !DO(t, tn_stream_set(stream, &t->err)))
         return false;
-    if (!host_run_together(1, look_from_another, &other))
+    if (!host_run_together(1, read_in_thread, &other))
         return trial_fail(t, "the system could not create a thread");
     bool held = EQUAL(t, other.status, TN_OK) &&
                 SAME(t, other.first, tn_stream_default(t->device)) &&
@@ -205,7 +205,7 @@ static bool wrap(trial *t)
         return REFUSES(t, TN_UNSUPPORTED, tn_stream_wrap(t->device, &done, &wrapped, &t->err)) &&
                SAME(t, wrapped, NULL);
     return DO(t, tn_stream_wrap(t->device, (void *)raw, &wrapped, &t->err)) &&
-           trial_keep(t, give_stream, NULL, wrapped) && EQUAL(t, tn_stream_raw(wrapped), raw) &&
+           trial_keep(t, release_stream, NULL, wrapped) && EQUAL(t, tn_stream_raw(wrapped), raw) &&
            SAME(t, tn_stream_device(wrapped), t->device) &&
            DO(t, tn_stream_synchronize(wrapped, &t->err)) &&
            DO(t, tn_stream_query(wrapped, &done, &t->err)) && EQUAL(t, done, 1);

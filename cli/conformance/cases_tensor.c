@@ -147,7 +147,7 @@ typedef tn_status fill_host(tn_generator *generator, tn_dtype dtype, void *out, 
                             tn_error *err);
 typedef tn_status fill_tensor(tn_generator *generator, const tn_tensor *tensor, tn_error *err);
 
-static void give_generator(void *owner, void *what)
+static void release_generator(void *owner, void *what)
 {
     (void)owner;
     tn_generator_release(what);
@@ -162,7 +162,7 @@ static bool same_numbers(trial *t, fill_host *on_host, fill_tensor *on_device)
     tn_generator *own = NULL;
     tn_tensor *x = NULL;
     if (!DO(t, tn_generator_create(seed, &own, &t->err)) ||
-        !trial_keep(t, give_generator, NULL, own) ||
+        !trial_keep(t, release_generator, NULL, own) ||
         !DO(t, on_host(own, TN_F32, expected, COUNT, &t->err)))
         return false;
     tn_generator_seed(own, seed);

@@ -73,7 +73,7 @@ static bool text(trial *t)
 }
 
 /* Runs in a forked child, which uses only the worker view. */
-static bool ask_in_child(void *user, char *words, size_t size)
+static bool query_in_child(void *user, char *words, size_t size)
 {
     const trial *t = user;
     const char *name = tn_platform_name(t->platform);
@@ -107,7 +107,7 @@ static bool forked(trial *t)
     char words[256] = "";
     if (!DO(t, tn_worker_snapshot_take(&t->err)))
         return false;
-    switch (host_fork(ask_in_child, t, t->on->patience / 2, words, sizeof words)) {
+    switch (host_fork(query_in_child, t, t->on->patience / 2, words, sizeof words)) {
     case HOST_CHILD_TRUE: return true;
     case HOST_NO_FORK: return trial_unavailable(t, "needs fork(), which this system does not have");
     default: return trial_fail(t, "%s", words);

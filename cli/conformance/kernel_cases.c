@@ -94,8 +94,8 @@ static void phrase_why(const tn_candidate *candidate, char *out, size_t size)
 }
 
 /* Updates each kernel's facts from a decision on one problem of an aspect. */
-static void look_at_candidates(kernel_search *s, const tn_decision *decision, int32_t op,
-                               size_t aspect, size_t dtype)
+static void note_candidates(kernel_search *s, const tn_decision *decision, int32_t op,
+                            size_t aspect, size_t dtype)
 {
     for (size_t i = 0; i < tn_decision_count(decision); i++) {
         const tn_candidate *candidate = tn_decision_candidate(decision, i);
@@ -147,7 +147,7 @@ static tn_status decide_template(kernel_search *s, int32_t op, size_t aspect, co
             continue;
         status = tn_explain(s->context, problem, &decision, err);
         if (!status)
-            look_at_candidates(s, decision, op, aspect, d);
+            note_candidates(s, decision, op, aspect, d);
         else if (status == TN_INVALID_ARGUMENT)
             status = TN_OK; /* the op does not support this for the dtype */
         tn_decision_release(decision);
@@ -223,7 +223,7 @@ static void note_wrong(kernel_tally *tally, const tn_check_args *args, uint64_t 
 }
 
 /* Whether the kernel itself wrote the message: such messages begin with its device. */
-static bool is_said_by(const char *device, const char *message)
+static bool is_message_of(const char *device, const char *message)
 {
     size_t length = strlen(device);
     return strncmp(message, device, length) == 0 && message[length] == ':';
@@ -241,7 +241,8 @@ static void check_problem(const kernel_case *c, const char *problem, uint64_t se
                                 .flags = problem_is_nonfinite(c->aspect) ? TN_CHECK_NONFINITE : 0};
     tn_status status = tn_check(c->context, &args, &result, &err);
     bool is_refusal = status == TN_UNSUPPORTED || status == TN_REFUSED;
-    if (is_refusal && (!is_said_by(c->device, err.message) || !takes_problem(c, problem, tally))) {
+    if (is_refusal &&
+        (!is_message_of(c->device, err.message) || !takes_problem(c, problem, tally))) {
         tn_text_fit(tally->refusal, sizeof tally->refusal, err.message);
         return;
     }

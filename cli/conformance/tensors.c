@@ -1,6 +1,6 @@
 #include "tensors.h"
 
-static void give_tensor(void *owner, void *what)
+static void release_tensor(void *owner, void *what)
 {
     (void)owner;
     tn_tensor_release(what);
@@ -13,7 +13,7 @@ bool tensor_empty(trial *t, tn_tensor **out)
         return false;
     memset(room, 0, sizeof **out);
     *out = room;
-    return trial_keep(t, give_tensor, NULL, room);
+    return trial_keep(t, release_tensor, NULL, room);
 }
 
 bool tensor_make(trial *t, tn_device *device, tn_dtype dtype, const int64_t *shape, int32_t ndim,

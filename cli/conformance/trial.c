@@ -151,24 +151,24 @@ bool trial_keep(trial *t, void (*give_back)(void *owner, void *what), void *owne
     return true;
 }
 
-static void give_host(void *owner, void *what)
+static void release_host(void *owner, void *what)
 {
     (void)owner;
     free(what);
 }
 
-static void give_memory(void *owner, void *what)
+static void release_memory(void *owner, void *what)
 {
     tn_memory_free(owner, what);
 }
 
-static void give_stream(void *owner, void *what)
+static void release_stream(void *owner, void *what)
 {
     (void)owner;
     tn_stream_release(what);
 }
 
-static void give_event(void *owner, void *what)
+static void release_event(void *owner, void *what)
 {
     (void)owner;
     tn_event_release(what);
@@ -179,7 +179,7 @@ static void give_event(void *owner, void *what)
 static void come_to_rest(trial *t)
 {
     for (size_t i = 0; i < t->thing_count; i++) {
-        if (t->things[i].give_back == give_stream)
+        if (t->things[i].give_back == release_stream)
             (void)tn_stream_synchronize(t->things[i].what, NULL);
     }
     (void)tn_device_synchronize(t->device, NULL);
@@ -193,7 +193,7 @@ void trial_give_back(trial *t)
         come_to_rest(t);
     for (size_t i = t->thing_count; i-- > 0;) {
         const thing *last = &t->things[i];
-        if (!is_failed || last->give_back != give_host)
+        if (!is_failed || last->give_back != release_host)
             last->give_back(last->owner, last->what);
     }
 }
@@ -204,7 +204,7 @@ bool trial_host(trial *t, size_t bytes, void **out)
     if (!memory)
         return trial_fail(t, "the host has no memory for %zu bytes", bytes);
     *out = memory;
-    return trial_keep(t, give_host, NULL, memory);
+    return trial_keep(t, release_host, NULL, memory);
 }
 
 bool trial_memory(trial *t, tn_device *device, uint64_t bytes, void **out)
@@ -213,7 +213,7 @@ bool trial_memory(trial *t, tn_device *device, uint64_t bytes, void **out)
     if (!DO(t, tn_memory_alloc(device, bytes, "conformance", &memory, &t->err)))
         return false;
     *out = memory;
-    return trial_keep(t, give_memory, device, memory);
+    return trial_keep(t, release_memory, device, memory);
 }
 
 bool trial_stream(trial *t, tn_device *device, tn_stream **out)
@@ -222,7 +222,7 @@ bool trial_stream(trial *t, tn_device *device, tn_stream **out)
     if (!DO(t, tn_stream_create(device, NULL, &stream, &t->err)))
         return false;
     *out = stream;
-    return trial_keep(t, give_stream, NULL, stream);
+    return trial_keep(t, release_stream, NULL, stream);
 }
 
 bool trial_event(trial *t, tn_device *device, const tn_event_args *args, tn_event **out)
@@ -231,5 +231,5 @@ bool trial_event(trial *t, tn_device *device, const tn_event_args *args, tn_even
     if (!DO(t, tn_event_create(device, args, &event, &t->err)))
         return false;
     *out = event;
-    return trial_keep(t, give_event, NULL, event);
+    return trial_keep(t, release_event, NULL, event);
 }

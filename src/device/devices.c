@@ -271,8 +271,8 @@ typedef struct finalists {
 
 /* Queries the properties that the conditions need, and the memory if that decides between several
  * devices. */
-static void ask_one(const tn_device *device, const tni_select_terms *conditions,
-                    const tn_platform *current)
+static void query_one(const tn_device *device, const tni_select_terms *conditions,
+                      const tn_platform *current)
 {
     tni_select_ask(device, conditions);
     if (tn_platform_device_count(device->platform) > 1 &&
@@ -281,8 +281,8 @@ static void ask_one(const tn_device *device, const tni_select_terms *conditions,
 }
 
 /* Devices live as long as their set. */
-static void ask_all(tni_platforms *set, const tni_select_terms *conditions,
-                    const tn_platform *current)
+static void query_all(tni_platforms *set, const tni_select_terms *conditions,
+                      const tn_platform *current)
 {
     const tn_device *device = NULL;
     size_t i = 0;
@@ -291,7 +291,7 @@ static void ask_all(tni_platforms *set, const tni_select_terms *conditions,
         device = i < set->devices.count ? set->devices.items[i] : NULL;
         tni_mutex_unlock(&set->lock);
         if (device && tni_device_is_visible(device))
-            ask_one(device, conditions, current);
+            query_one(device, conditions, current);
         i++;
     } while (device);
 }
@@ -325,7 +325,7 @@ static tn_status select_device(tni_platforms *set, const char *text, tn_device *
         status = tni_platforms_current(set, &current, conditions.count ? NULL : err);
     if (status && (status == TN_INVALID_ARGUMENT || conditions.count == 0))
         return status;
-    ask_all(set, &conditions, current);
+    query_all(set, &conditions, current);
     if (conditions.count)
         tni_platforms_weigh(set);
     finalists found = compare_all(set, &conditions, current);

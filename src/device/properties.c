@@ -224,7 +224,8 @@ static tn_device_properties *store_properties(tn_device *device, tn_device_prope
 }
 
 /* A second thread that arrives meanwhile queries too. */
-static tn_status ask_for_all(tn_device *device, const tn_device_properties **out, tn_error *err)
+static tn_status query_all_properties(tn_device *device, const tn_device_properties **out,
+                                      tn_error *err)
 {
     tn_device_properties *whole = tni_alloc(sizeof *whole);
     tn_error said = {0};
@@ -242,7 +243,7 @@ static tn_status ask_for_all(tn_device *device, const tn_device_properties **out
     return TN_OK;
 }
 
-static bool tells_late(const tn_device *device)
+static bool has_late_numbers(const tn_device *device)
 {
     return device->offer && device->offer->platform->row->device_numbers;
 }
@@ -252,8 +253,8 @@ const tn_device_properties *tn_device_properties_get(const tn_device *device)
     if (!device)
         return NULL;
     const tn_device_properties *told = tni_device_told(device);
-    if (told == &device->properties && tells_late(device) && tni_device_is_usable(device))
-        (void)ask_for_all((tn_device *)(uintptr_t)device, &told, NULL);
+    if (told == &device->properties && has_late_numbers(device) && tni_device_is_usable(device))
+        (void)query_all_properties((tn_device *)(uintptr_t)device, &told, NULL);
     return told;
 }
 
@@ -291,7 +292,7 @@ static void tidy(tn_fact *fact)
 }
 
 /* What is known about a device's memory if it cannot be queried. */
-static void memory_untold(const tn_device *device, const char *why, tn_device_memory *out)
+static void set_unknown_memory(const tn_device *device, const char *why, tn_device_memory *out)
 {
     const tn_device_properties *told = tni_device_described(device);
     bool total = told->known & TN_DEVICE_KNOWS(memory_bytes);
@@ -300,7 +301,7 @@ static void memory_untold(const tn_device *device, const char *why, tn_device_me
     out->in_use = tn_fact_unknown(why);
 }
 
-static tn_status ask_memory(const tn_device *device, tn_device_memory *out, tn_error *err)
+static tn_status query_memory(const tn_device *device, tn_device_memory *out, tn_error *err)
 {
     static const char where[] = "tn_device_memory_get";
     tni_call call;
@@ -322,11 +323,11 @@ tn_status tn_device_memory_get(const tn_device *device, tn_device_memory *out, t
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s",
                        out ? "out->struct_size is too small" : "out is NULL");
     if (device->plans_only) {
-        memory_untold(device, "the device is described for planning only", &read);
+        set_unknown_memory(device, "the device is described for planning only", &read);
     } else if (!device->offer->platform->row->device_memory) {
-        memory_untold(device, "its platform does not report it", &read);
+        set_unknown_memory(device, "its platform does not report it", &read);
     } else {
-        tn_status status = ask_memory(device, &read, err);
+        tn_status status = query_memory(device, &read, err);
         if (status)
             return status;
     }
@@ -346,13 +347,13 @@ static tn_status describe(const tn_device *device, const char *where,
     tni_call call;
     tn_error why = {0};
     *out = tni_device_told(device);
-    if (is_described(*out) || *out != &device->properties || !tells_late(device))
+    if (is_described(*out) || *out != &device->properties || !has_late_numbers(device))
         return TN_OK;
     tn_status status = tni_device_open(device, where, &call, &why);
     if (status)
         return tn_fail(err, status, why.native_code, where, "it was not queried before: %s",
                        why.message);
-    return ask_for_all((tn_device *)(uintptr_t)device, out, err);
+    return query_all_properties((tn_device *)(uintptr_t)device, out, err);
 }
 
 tn_status tn_device_capability(const tn_device *device, tn_capability *out, tn_error *err)

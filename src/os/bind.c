@@ -68,7 +68,7 @@ typedef struct answers {
 
 /* If the loader's message (in glibc's wording) is about a dependency of `name`, writes its name to
  * `out` and returns true. */
-static bool tells_lacking(const char *name, const char *words, char out[LONGEST_NAME + 1])
+static bool find_missing_dependency(const char *name, const char *words, char out[LONGEST_NAME + 1])
 {
     const char *end = strstr(words, ": cannot open shared object file");
     const char *file = strrchr(name, '/');
@@ -112,7 +112,7 @@ static tn_status open_first(const char *files, answers *said, char name[LONGEST_
         if (status == TN_OUT_OF_MEMORY || status == TN_BUSY)
             return tn_fail(err, status, why.native_code, "library_bind", "%s", why.message);
         char lacking[LONGEST_NAME + 1];
-        if (!said->lame[0] && tells_lacking(name, why.message, lacking)) {
+        if (!said->lame[0] && find_missing_dependency(name, why.message, lacking)) {
             tn_text_fit(said->lame, sizeof said->lame, name);
             tn_text_fit(said->lacking, sizeof said->lacking, lacking);
         }

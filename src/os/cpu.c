@@ -91,7 +91,7 @@ uint64_t tni_cpu_detected(void)
 
 static bool amx_offered;
 
-static void look_for_amx(void)
+static void detect_amx(void)
 {
     amx_offered = tni_cpu_x86_offers_amx();
 }
@@ -102,7 +102,7 @@ uint64_t tni_cpu_possible(void)
     const tni_cpu_facts *known = facts();
     if (known->possible == known->usable)
         return known->usable;
-    tni_once_run(&once, look_for_amx);
+    tni_once_run(&once, detect_amx);
     return amx_offered ? known->possible : known->usable;
 }
 

@@ -42,14 +42,14 @@ bool tni_openmp_is_runtime(const char *path)
 }
 
 /* The loader is locked: copies the path, to open it later. */
-static void take_first(void *user, const char *path)
+static void copy_first_path(void *user, const char *path)
 {
     char *first = user;
     if (!first[0] && tni_openmp_is_runtime(path))
         tn_text_fit(first, PATH_MOST, path);
 }
 
-static void tell_none(const char *path, const char *lacks)
+static void warn_no_runtime(const char *path, const char *lacks)
 {
     if (atomic_exchange(&runtime.told, true))
         return;
@@ -68,13 +68,13 @@ static void find_runtime(void)
     char path[PATH_MOST] = "";
     void *handle = NULL, *run = NULL, *threads = NULL;
     run_parallel_fn *entry;
-    (void)tni_loaded_each(take_first, path);
+    (void)tni_loaded_each(copy_first_path, path);
     if (path[0] && tni_dl_open(path, &handle, NULL) == TN_OK) {
         run = tni_dl_symbol(handle, "GOMP_parallel", NULL);
         threads = tni_dl_symbol(handle, "omp_get_max_threads", NULL);
     }
     if (!run || !threads) {
-        tell_none(path, run ? "omp_get_max_threads" : "GOMP_parallel");
+        warn_no_runtime(path, run ? "omp_get_max_threads" : "GOMP_parallel");
         return;
     }
     memcpy(&runtime.max_threads, &threads, sizeof threads);
@@ -121,7 +121,7 @@ typedef struct loop {
 /* A thread's work is between its increments of `joined` and `ended`. They order it after everything
  * the caller did before the loop and before everything the caller does after it, independent of the
  * run-time. */
-static void take_part(void *data)
+static void run_share(void *data)
 {
     loop *l = data;
     if (atomic_fetch_add(&runtime.joined, 1) < l->most) {
@@ -148,7 +148,7 @@ void tni_openmp_for(int32_t most, int64_t count, tn_task *task, void *user)
               .task = task,
               .user = user};
     atomic_store(&runtime.joined, 0);
-    run(take_part, &l, 0, 0);
+    run(run_share, &l, 0, 0);
     (void)atomic_load(&runtime.ended);
     atomic_store(&runtime.occupied, false);
 }

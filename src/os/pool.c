@@ -117,7 +117,7 @@ void tni_pool_run_here(int64_t first, int64_t end, tn_task *task, void *user)
 
 /* Takes indices until none are left. An orphan stops: the pool in the child no longer belongs to
  * it. */
-static void take_part(tni_pool *pool, struct job job)
+static void run_portions(tni_pool *pool, struct job job)
 {
     while (role != ORPHAN) {
         uint64_t first = atomic_fetch_add_explicit(&pool->next, job.portion, memory_order_relaxed);
@@ -247,7 +247,7 @@ static void work(void *user)
     while ((atomic_load_explicit(&pool->state, memory_order_relaxed) & QUIT) == 0) {
         if (enter(pool, &seen)) {
             tni_float_mode_set(pool->job.float_mode);
-            take_part(pool, pool->job);
+            run_portions(pool, pool->job);
             if (role == ORPHAN)
                 return;
             leave(pool);
@@ -365,7 +365,7 @@ static bool run_shared(tni_pool *pool, int32_t workers, struct job job)
     job.float_mode = tni_float_mode_get();
     if (!open_loop(pool, job, (uint64_t)workers))
         return false;
-    take_part(pool, job);
+    run_portions(pool, job);
     close_loop(pool);
     return true;
 }

@@ -101,7 +101,7 @@ static bool read_more(int file, tni_buffer *answer, tni_process_end *end, int *o
 typedef enum state { RUNNING, ENDED, TAKEN } state;
 
 /* TAKEN: the program ignores SIGCHLD, or its own code reaped the child first. */
-static state look_at(pid_t child)
+static state poll_child(pid_t child)
 {
     siginfo_t info = {0};
     if (tni_sys_waitid(child, &info, WEXITED | WNOHANG | WNOWAIT) != 0)
@@ -124,7 +124,7 @@ static int listen_to(pid_t child, int file, int64_t deadline, tni_buffer *answer
             end->timed_out = true;
             return 0;
         }
-        bool ended = look_at(child) != RUNNING;
+        bool ended = poll_child(child) != RUNNING;
         int64_t wait_ms = left / 1000000 + 1;
         int ready = tni_sys_poll(&poll_file, 1, ended ? 0 : wait_ms < 50 ? (int)wait_ms : 50);
         if (ready < 0 && errno != EINTR)
@@ -172,11 +172,11 @@ static bool is_from_outside(int signal)
 /* Waits until the child ends or `deadline` passes, with increasing pauses. */
 static state wait_for(pid_t child, int64_t deadline)
 {
-    state now = look_at(child);
+    state now = poll_child(child);
     for (int64_t pause = 50000; now == RUNNING && tni_clock_ns() < deadline;) {
         tni_clock_sleep_ns(pause);
         pause = pause < 2000000 ? pause * 2 : pause;
-        now = look_at(child);
+        now = poll_child(child);
     }
     return now;
 }
@@ -191,7 +191,7 @@ static void reap(pid_t child, int64_t deadline, tni_process_end *end)
     int status = 0;
     pid_t got = 0;
     bool late = end->timed_out || end->answered_too_much;
-    state now = late ? look_at(child) : wait_for(child, deadline);
+    state now = late ? poll_child(child) : wait_for(child, deadline);
     end->timed_out = end->timed_out || (now == RUNNING && !late);
     if (now != TAKEN) {
         kill(-child, SIGKILL);

@@ -40,7 +40,7 @@ static tn_status make_folders(char *path, tn_error *err)
 }
 
 /* Copies owner and permissions from the file at `path`, if it exists. */
-static int take_after(int file, const char *path)
+static int copy_ownership(int file, const char *path)
 {
     struct stat old, own;
     if (tni_sys_stat(path, &old) != 0)
@@ -75,7 +75,7 @@ static tn_status write_beside(const char *path, const contents *of, char *beside
         result = tni_sys_fsync(file);
     if (result == 0) {
         call = "chmod";
-        result = take_after(file, path);
+        result = copy_ownership(file, path);
     }
     tn_status status = result == 0 ? TN_OK : failed(err, call, beside);
     if (!status && tni_sys_renameat(AT_FDCWD, beside, AT_FDCWD, path) != 0)
@@ -101,7 +101,7 @@ static tn_status resolve(const char *path, char **out, tn_error *err)
 }
 
 /* Whether `path` is something that must not be replaced by a file: a device, a pipe, a folder. */
-static tn_status look_at(const char *path, bool *out_special, tn_error *err)
+static tn_status check_special(const char *path, bool *out_special, tn_error *err)
 {
     struct stat facts;
     bool is_there = tni_sys_stat(path, &facts) == 0;
@@ -144,7 +144,7 @@ static tn_status replace(const char *path, bool makes_folders, const contents *o
 static tn_status put(const char *path, bool makes_folders, const contents *of, tn_error *err)
 {
     bool special = false;
-    tn_status status = look_at(path, &special, err);
+    tn_status status = check_special(path, &special, err);
     if (status)
         return status;
     return special ? write_into(path, of, err) : replace(path, makes_folders, of, err);

@@ -144,7 +144,7 @@ static int reserve(int file, size_t size)
 }
 
 /* Blocks SIGXFSZ, which would also kill the process if there is a limit on file sizes. */
-static int take_room(int file, size_t size)
+static int reserve_room(int file, size_t size)
 {
     static const struct timespec at_once = {0, 0};
     sigset_t limit, before;
@@ -180,7 +180,7 @@ tn_status tni_shared_create(size_t size, tni_shared **out, tn_error *err)
     int file = tni_sys_shm_open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
     if (file < 0)
         return fail_shared(errno, "shm_open", err);
-    int code = take_room(file, size);
+    int code = reserve_room(file, size);
     status = code ? fail_shared(code, "shared memory", err) : map(file, size, name, out, err);
     (void)tni_sys_close(file);
     if (status) {

@@ -129,7 +129,7 @@ static tn_status host_library_look(void *self, const char *files, char *out_path
     return TN_OK;
 }
 
-static void host_remedy_tell(void *self, const char *text)
+static void set_remedy(void *self, const char *text)
 {
     tni_record *record = self;
     if (!is_probing(record))
@@ -154,6 +154,6 @@ void tni_host_fill(tni_record *record)
         .cache_get = host_cache_get,
         .cache_put = host_cache_put,
         .library_look = host_library_look,
-        .remedy_tell = host_remedy_tell,
+        .remedy_tell = set_remedy,
     };
 }

@@ -122,7 +122,7 @@ static tn_status probe_platform(tni_record *record, tni_platform *platform, tn_e
 
 /* Reports what the module offers and what is missing: a missing driver of one platform is reported
  * even if another platform works. */
-static void say_ready(tni_record *record, const char *lacking, const char *remedy)
+static void report_ready(tni_record *record, const char *lacking, const char *remedy)
 {
     const tn_module *table = record->table;
     const struct {
@@ -225,6 +225,6 @@ tn_status tni_load_probe(tni_record *record, tni_load_progress *progress, void *
         return tni_record_stop(record, TN_UNAVAILABLE,
                                "connect a device, or give this user access to it",
                                "its driver is present, but no device");
-    say_ready(record, lacking, remedy);
+    report_ready(record, lacking, remedy);
     return TN_OK;
 }

@@ -14,7 +14,7 @@ static bool fresh; /* guarded by `creating` */
 
 /* Whether the file or folder exists. What cannot be examined counts as existing: its row will
  * report why. Fails if out of memory or descriptors, since a later attempt may succeed. */
-static tn_status look_for(const char *path, bool is_folder, bool *out_there, tn_error *err)
+static tn_status check_exists(const char *path, bool is_folder, bool *out_there, tn_error *err)
 {
     tni_file_id id;
     tn_status status = tni_file_identify(path, &id, err);
@@ -32,7 +32,7 @@ static tn_status find_in(const char *folder, const char *name, bool is_folder, c
     char *path = tni_path_join(folder, name);
     if (!path)
         return tni_no_memory(err, "modules", name);
-    tn_status status = look_for(path, is_folder, &there, err);
+    tn_status status = check_exists(path, is_folder, &there, err);
     if (!status)
         *out = there ? path : NULL;
     if (status || !there)

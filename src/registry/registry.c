@@ -225,7 +225,7 @@ void tni_registry_withdraw(tni_registry *registry, const tni_record *record,
 }
 
 /* Must hold the lock. */
-static bool is_wished(const tni_registry *registry, const tni_place *wish)
+static bool is_requested(const tni_registry *registry, const tni_place *wish)
 {
     for (size_t i = 0; i < registry->wishes.count; i++) {
         const tni_place *other = registry->wishes.items[i];
@@ -239,10 +239,10 @@ static bool is_wished(const tni_registry *registry, const tni_place *wish)
 /* Takes ownership of the place. Returns false if out of memory. After discovery, a requested place
  * is not done only if it failed for lack of memory or another thread is loading it: then the same
  * request does not add a second place. */
-static bool keep_wish(tni_registry *registry, tni_place *place, bool *out_discovered)
+static bool store_request(tni_registry *registry, tni_place *place, bool *out_discovered)
 {
     tni_mutex_lock(&registry->lock);
-    bool known = registry->discovered && is_wished(registry, place);
+    bool known = registry->discovered && is_requested(registry, place);
     bool room = !known && tni_list_reserve(&registry->wishes);
     if (room)
         registry->wishes.items[registry->wishes.count++] = place;
@@ -274,7 +274,7 @@ tn_status tni_registry_add(tni_registry *registry, const char *path, bool is_fol
     if (!place)
         return tni_no_memory(err, where, "the path");
     bool discovered;
-    if (!keep_wish(registry, place, &discovered))
+    if (!store_request(registry, place, &discovered))
         return tni_no_memory(err, where, "the list of places");
     return discovered ? tni_registry_discover(registry, err) : TN_OK;
 }

@@ -59,7 +59,7 @@ static int32_t kind_of(const tni_rule *rule)
 /* Whether a rule applies to the question. A bare name applies to every kind; to its own kind
  * (TNI_SELECT_ANY) only as a requirement. To members, bare names and backends apply only as
  * permits. */
-static bool has_say(const tni_rule *rule, const question *q)
+static bool applies_to(const tni_rule *rule, const question *q)
 {
     int32_t kind = kind_of(rule);
     if (rule->setting == q->but)
@@ -81,7 +81,7 @@ static bool matches_by(const tni_rule *rule, const question *q)
 }
 
 /* Whether one of the first `nearer` rules permits everything that `rule` can match. */
-static bool is_taken_back(const tni_rules *rules, size_t nearer, const tni_rule *rule)
+static bool is_overruled(const tni_rules *rules, size_t nearer, const tni_rule *rule)
 {
     for (size_t i = 0; i < nearer; i++) {
         const tni_rule *other = tni_rules_at(rules, i);
@@ -110,7 +110,7 @@ static void judge_depth(const question *q, size_t begin, bool shadowed, tni_judg
     *out = (tni_judgement){.says = TNI_JUDGED_FREE};
     for (size_t i = begin; i < end; i++) {
         const tni_rule *rule = tni_rules_at(q->rules, i);
-        if (!has_say(rule, q) || (rule->shadowed && !shadowed))
+        if (!applies_to(rule, q) || (rule->shadowed && !shadowed))
             continue;
         bool matches = matches_by(rule, q);
         if (matches)
@@ -119,7 +119,7 @@ static void judge_depth(const question *q, size_t begin, bool shadowed, tni_judg
             continue;
         met = met || matches;
         if (!required && tni_selector_speaks_of(&rule->selector, q->candidate) &&
-            !is_taken_back(q->rules, begin, rule))
+            !is_overruled(q->rules, begin, rule))
             required = rule;
     }
     if (required && !met)
@@ -130,7 +130,7 @@ static void judge_depth(const question *q, size_t begin, bool shadowed, tni_judg
 static bool concerns_anyone(const question *q)
 {
     size_t count = tni_rules_count(q->rules), i = 0;
-    while (i < count && !has_say(tni_rules_at(q->rules, i), q))
+    while (i < count && !applies_to(tni_rules_at(q->rules, i), q))
         i++;
     return i < count;
 }

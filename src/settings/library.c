@@ -67,7 +67,7 @@ static size_t place_of(const char *name)
     return low;
 }
 
-static tn_library *look_up(const char *name)
+static tn_library *find_library(const char *name)
 {
     size_t at = place_of(name);
     return at < set.count && strcmp(set.items[at]->name, name) == 0 ? set.items[at] : NULL;
@@ -89,7 +89,7 @@ static bool reserve(size_t more)
 }
 
 /* Adds the libraries that Tenon knows. This and the next two must be called with the lock held. */
-static bool take_in_known(void)
+static bool add_known(void)
 {
     const tni_library_known *known = tni_libraries_known;
     size_t count = 0;
@@ -111,7 +111,7 @@ typedef struct arrival {
 
 static void publish(arrival *a)
 {
-    tn_library *library = look_up(a->offer.row->name);
+    tn_library *library = find_library(a->offer.row->name);
     if (!library) {
         library = &a->library;
         library->name = a->offer.row->name;
@@ -124,7 +124,7 @@ static void publish(arrival *a)
 }
 
 /* Adds all of a record's rows; returns false and adds none if out of memory. */
-static bool take_in(const tni_record *record)
+static bool add_record(const tni_record *record)
 {
     const tn_library_row *const *rows = record->table ? record->table->libraries : NULL;
     if (!rows || !rows[0])
@@ -152,9 +152,9 @@ static tn_status catch_up(tn_error *err)
         return status;
     tni_libraries_watch_forks();
     tni_libraries_lock();
-    bool fits = set.knows || (set.knows = take_in_known());
+    bool fits = set.knows || (set.knows = add_known());
     while (fits && (record = tni_registry_record(registry, set.records_seen))) {
-        fits = take_in(record);
+        fits = add_record(record);
         set.records_seen += fits;
     }
     tni_libraries_unlock();
@@ -218,7 +218,7 @@ static const char *other_name(const tn_library *library)
 /* Looks up a library by its own name first, then by the other name of any library. */
 static const tn_library *find(const char *name)
 {
-    const tn_library *library = look_up(name);
+    const tn_library *library = find_library(name);
     if (library && is_listed(library))
         return library;
     for (size_t i = 0; i < set.count; i++) {

@@ -28,7 +28,7 @@ static void add_runtime(void *user, const char *path)
 #define REASON(...) tni_library_say(to->reason, sizeof to->reason, __VA_ARGS__)
 #define REMEDY(...) tni_library_say(to->remedy, sizeof to->remedy, __VA_ARGS__)
 
-static void tell_several(const runtimes *found, tn_library_state *to)
+static void describe_several(const runtimes *found, tn_library_state *to)
 {
     REASON("%zu OpenMP runtimes are loaded in this process, %s and %s%s: each has its own threads, "
            "so loops oversubscribe the cores, and code of one inside a loop of the other can hang "
@@ -38,7 +38,7 @@ static void tell_several(const runtimes *found, tn_library_state *to)
            "each");
 }
 
-static void tell_none(const tni_library_known *known, bool looked, tn_library_state *to)
+static void describe_none(const tni_library_known *known, bool looked, tn_library_state *to)
 {
     tni_look look = {0};
     const char *none = looked
@@ -60,7 +60,7 @@ void tni_library_tell_openmp(const tni_library_known *known, tn_library_state *o
     runtimes found = {0};
     bool looked = tni_loaded_each(add_runtime, &found);
     if (found.count == 0) {
-        tell_none(known, looked, out);
+        describe_none(known, looked, out);
         return;
     }
     out->available = TN_AVAILABLE_YES;
@@ -68,7 +68,7 @@ void tni_library_tell_openmp(const tni_library_known *known, tn_library_state *o
     if (found.count == 1)
         tni_library_say(out->reason, sizeof out->reason, "in this process");
     else
-        tell_several(&found, out);
+        describe_several(&found, out);
 }
 
 /* Whether the loader would use the loaded runtime for the needed one: the names are equal, or both

@@ -52,7 +52,7 @@ static const char *passed_over(const tni_look *look)
     return more ? more : "";
 }
 
-static void tell_part(tn_library_state *to)
+static void describe_part(tn_library_state *to)
 {
     to->built = 1;
     to->available = TN_AVAILABLE_YES;
@@ -62,7 +62,7 @@ static void tell_part(tn_library_state *to)
 }
 
 /* A library that no module uses, whether its files exist or not. */
-static void tell_foreign(const tni_library_known *known, tn_library_state *to)
+static void describe_foreign(const tni_library_known *known, tn_library_state *to)
 {
     static const char bring[] =
         "install a module that offers it into a module folder (`tenon modules` lists them)";
@@ -91,7 +91,7 @@ static void tell_foreign(const tni_library_known *known, tn_library_state *to)
 
 /* Asks the row itself where it would open the library from: it may know more places than the
  * loader. */
-static bool tell_looked(const tni_library_offer *offer, tn_library_state *to)
+static bool describe_located(const tni_library_offer *offer, tn_library_state *to)
 {
     const tn_library_row *row = offer->row;
     tn_error said = {0};
@@ -105,7 +105,7 @@ static bool tell_looked(const tni_library_offer *offer, tn_library_state *to)
     return true;
 }
 
-static void tell_untried(const tni_library_offer *offer, tn_library_state *to)
+static void describe_untried(const tni_library_offer *offer, tn_library_state *to)
 {
     const tn_library_row *row = offer->row;
     char names[256];
@@ -115,7 +115,7 @@ static void tell_untried(const tni_library_offer *offer, tn_library_state *to)
         REASON("part of module %s, not tried yet", offer->record->name);
         return;
     }
-    if (tell_looked(offer, to))
+    if (describe_located(offer, to))
         return;
     const bool is_here = tni_library_look(row->files, &look, to);
     if (look.holds > 0) {
@@ -130,8 +130,8 @@ static void tell_untried(const tni_library_offer *offer, tn_library_state *to)
         REASON("not tried yet; %s", look.text);
 }
 
-static void tell_tried(const tni_library_offer *offer, const tni_library_trial *trial,
-                       tn_library_state *to)
+static void describe_tried(const tni_library_offer *offer, const tni_library_trial *trial,
+                           tn_library_state *to)
 {
     tni_look look;
     bool is_open = trial->stage == TNI_TRIAL_OPEN;
@@ -151,28 +151,28 @@ static void tell_tried(const tni_library_offer *offer, const tni_library_trial *
         tn_text_fit(to->path, sizeof to->path, offer->record->path);
 }
 
-static void tell_offer(const tni_library_offer *offer, const tni_library_trial *trial,
-                       tn_library_state *to)
+static void describe_offer(const tni_library_offer *offer, const tni_library_trial *trial,
+                           tn_library_state *to)
 {
     to->platform = offer->row->platform;
     to->module = offer->record->name;
     to->verbose = offer->row->verbose_setting ? offer->row->verbose_setting : "";
     to->built = 1;
     if (trial->stage >= TNI_TRIAL_OPEN) {
-        tell_tried(offer, trial, to);
+        describe_tried(offer, trial, to);
         return;
     }
-    tell_untried(offer, to);
+    describe_untried(offer, to);
     if (trial->stage == TNI_TRIAL_RUNS)
         REASON("being opened now, on another thread");
 }
 
-static void tell_known(const tni_library_known *known, tn_library_state *to)
+static void describe_known(const tni_library_known *known, tn_library_state *to)
 {
     switch (known->kind) {
-    case TNI_LIBRARY_PART: tell_part(to); break;
+    case TNI_LIBRARY_PART: describe_part(to); break;
     case TNI_LIBRARY_OPENMP: tni_library_tell_openmp(known, to); break;
-    default: tell_foreign(known, to); break;
+    default: describe_foreign(known, to); break;
     }
 }
 
@@ -216,9 +216,9 @@ void tni_library_tell(const tn_library *library, tn_library_state *out)
         .kernels = count_kernels(library->name, offer ? offer->row->other : NULL),
     };
     if (offer)
-        tell_offer(offer, &trial, out);
+        describe_offer(offer, &trial, out);
     else if (library->known)
-        tell_known(library->known, out);
+        describe_known(library->known, out);
     else
         tni_library_say(out->reason, sizeof out->reason,
                         "the program removed the module that offered it");

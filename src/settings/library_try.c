@@ -31,7 +31,7 @@ static bool is_for_now(tn_status status)
 }
 
 /* The loader's message ends with the row's remedy, which is stored separately. */
-static void take_reason(const char *said, const char *remedy, tni_library_trial *to)
+static void store_reason(const char *said, const char *remedy, tni_library_trial *to)
 {
     size_t length = strlen(said), end = remedy ? strlen(remedy) + 2 : 0;
     bool has = end > 2 && length > end && strcmp(said + length - end + 2, remedy) == 0;
@@ -39,7 +39,7 @@ static void take_reason(const char *said, const char *remedy, tni_library_trial 
                     said);
 }
 
-static void ask_version(const tn_library_row *row, tni_library_trial *to)
+static void query_version(const tn_library_row *row, tni_library_trial *to)
 {
     char text[sizeof to->version_text] = "";
     int64_t number = -1;
@@ -87,7 +87,8 @@ static tn_status open_it(const tni_library_offer *offer, tni_library_trial *to, 
 
 /* Adds the module's message, if any. A message with a failure status is left over from an earlier
  * attempt of the module and is ignored. */
-static void say_open(const tni_library_offer *offer, tn_error *said, tni_library_trial *out)
+static void write_open_reason(const tni_library_offer *offer, tn_error *said,
+                              tni_library_trial *out)
 {
     bool says = said->status == TN_OK && said->message[0];
     said->message[sizeof said->message - 1] = '\0';
@@ -108,13 +109,13 @@ static tn_status run_trial(const tni_library_offer *offer, tni_library_trial *ou
                        tni_words_of(&why));
     if (status) {
         *out = (tni_library_trial){.stage = TNI_TRIAL_FAILED, .status = status, .version = -1};
-        take_reason(tni_words_of(&why), offer->row->remedy, out);
+        store_reason(tni_words_of(&why), offer->row->remedy, out);
         return TN_OK;
     }
     out->stage = TNI_TRIAL_OPEN;
     if (offer->row->files)
-        say_open(offer, &why, out);
-    ask_version(offer->row, out);
+        write_open_reason(offer, &why, out);
+    query_version(offer->row, out);
     return TN_OK;
 }
 

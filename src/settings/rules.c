@@ -192,7 +192,7 @@ static tn_status check_strength(const tni_rule_wish *wish, tn_error *err)
         TN_FORBID);
 }
 
-static tn_status add_wish(draft *to, const tni_rules_edit *edit, const tni_rule_wish *wish,
+static tn_status add_rule(draft *to, const tni_rules_edit *edit, const tni_rule_wish *wish,
                           tn_error *err)
 {
     char text[TNI_SELECTOR_MAX + 1], room[TNI_SELECTOR_MAX];
@@ -240,7 +240,7 @@ static tn_status write_list(draft *to, const tni_rules *base, const tni_rules_ed
     }
     to->added = to->rules->count;
     for (size_t k = 0; k < edit->add_count; k++) {
-        tn_status status = add_wish(to, edit, &edit->add[k], err);
+        tn_status status = add_rule(to, edit, &edit->add[k], err);
         if (status)
             return status;
     }

@@ -152,7 +152,7 @@ static const char *trusted(tni_sources *sources, const char *name)
     return value;
 }
 
-static void take_variable(tni_sources *sources, tn_setting setting, const char *name)
+static void apply_variable(tni_sources *sources, tn_setting setting, const char *name)
 {
     tn_error err;
     const char *value = trusted(sources, name);
@@ -161,17 +161,17 @@ static void take_variable(tni_sources *sources, tn_setting setting, const char *
 }
 
 /* In table order, as the order of the environment is arbitrary. */
-static void take_variables(tni_sources *sources, bool views)
+static void apply_variables(tni_sources *sources, bool views)
 {
     for (tn_setting i = 0; i < TN_SETTING_COUNT; i++) {
         const tn_setting_facts *facts = &tni_setting_row_of(i)->facts;
         if (facts->view == views && tni_env_is_set(facts->environment))
-            take_variable(sources, i, facts->environment);
+            apply_variable(sources, i, facts->environment);
     }
 }
 
 /* Compares names without the common prefix, or all short names would look similar. */
-static void tell_unknown(tni_sources *sources, const char *name)
+static void report_unknown_variable(tni_sources *sources, const char *name)
 {
     const char *names[TN_SETTING_COUNT + OTHERS];
     char hint[TNI_HINT];
@@ -184,7 +184,7 @@ static void tell_unknown(tni_sources *sources, const char *name)
                 tni_words_hint(nearest ? nearest - PREFIX : NULL, hint));
 }
 
-static void tell_strangers(tni_sources *sources)
+static void report_unknown_variables(tni_sources *sources)
 {
     const char *const *all = tni_env_all();
     for (; all && *all; all++) {
@@ -194,16 +194,16 @@ static void tell_strangers(tni_sources *sources)
                  *all);
         if (strncmp(name, "TENON_", PREFIX) == 0 && tni_setting_of_variable(name) < 0 &&
             !is_other(name))
-            tell_unknown(sources, name);
+            report_unknown_variable(sources, name);
     }
 }
 
 /* A setting's own variable takes precedence over that of a view of it. */
 static void read_environment(tni_sources *sources)
 {
-    take_variables(sources, true);
-    take_variables(sources, false);
-    tell_strangers(sources);
+    apply_variables(sources, true);
+    apply_variables(sources, false);
+    report_unknown_variables(sources);
 }
 
 /* Returns NULL if no variable names a file, or if TENON_CONFIG is empty. */

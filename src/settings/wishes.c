@@ -63,7 +63,7 @@ static void clear(tni_wishes *wishes, tn_setting setting)
     wishes->clear[wishes->clear_count++] = setting;
 }
 
-static tn_status too_many(tn_setting setting, const char *where, tn_error *err)
+static tn_status reject_count(tn_setting setting, const char *where, tn_error *err)
 {
     return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s: more than %d rules at once",
                    tni_setting_row_of(setting)->facts.key, TNI_WISHES_MOST);
@@ -72,7 +72,7 @@ static tn_status too_many(tn_setting setting, const char *where, tn_error *err)
 static tn_status add(tni_wishes *wishes, tni_rule_wish wish, const char *where, tn_error *err)
 {
     if (wishes->count == TNI_WISHES_MOST)
-        return too_many(wish.setting, where, err);
+        return reject_count(wish.setting, where, err);
     wishes->items[wishes->count++] = wish;
     return TN_OK;
 }
@@ -83,7 +83,7 @@ static tn_status add_part(tni_wishes *wishes, tni_rule_wish wish, const char *pa
 {
     char *at = wishes->text + wishes->used;
     if (length >= sizeof wishes->text - wishes->used)
-        return too_many(wish.setting, where, err);
+        return reject_count(wish.setting, where, err);
     memcpy(at, part, length);
     at[length] = '\0';
     wishes->used += length + 1;
@@ -188,8 +188,8 @@ static tn_status add_names(tni_wishes *wishes, const tn_change *change, const ch
     return TN_OK;
 }
 
-static tn_status no_strength(const char *part, size_t length, const char *word, const char *where,
-                             tn_error *err)
+static tn_status reject_strength(const char *part, size_t length, const char *word,
+                                 const char *where, tn_error *err)
 {
     char hint[TNI_HINT];
     return tn_fail(
@@ -210,7 +210,7 @@ static tn_status add_list(tni_wishes *wishes, const tn_change *change, const cha
         snprintf(word, sizeof word, "%.*s", (int)(colon < sizeof word ? colon : 0), at);
         tni_rule_wish wish = {.strength = tni_strength_parse(word), .setting = change->setting};
         status = colon >= length || wish.strength < 0
-                     ? no_strength(at, length, word, where, err)
+                     ? reject_strength(at, length, word, where, err)
                      : add_part(wishes, wish, at + colon + 1, length - colon - 1, where, err);
     }
     return status;

@@ -126,8 +126,8 @@ tn_status tn_graph_begin(tn_stream *stream, tn_error *err)
 
 /* Takes the recording off its stream, and makes the platform end its own recording; `keep` says
  * whether to keep the result. */
-static tn_status take_off(tn_stream *stream, tn_graph *graph, bool keep, const char *where,
-                          tn_error *err)
+static tn_status detach_recording(tn_stream *stream, tn_graph *graph, bool keep, const char *where,
+                                  tn_error *err)
 {
     tn_error said = {0};
     tni_call call;
@@ -191,7 +191,7 @@ tn_status tn_graph_end(tn_stream *stream, tn_graph **out, tn_error *err)
     if (status)
         return status;
     tn_graph *graph = tni_graph_of(stream);
-    status = take_off(stream, graph, true, where, err);
+    status = detach_recording(stream, graph, true, where, err);
     if (!status)
         status = write_words(graph, where, err);
     if (status)
@@ -206,7 +206,7 @@ void tni_graph_cancel(tn_stream *stream)
     tn_graph *graph = tni_graph_of(stream);
     if (!graph)
         return;
-    (void)take_off(stream, graph, false, "tn_graph_cancel", NULL);
+    (void)detach_recording(stream, graph, false, "tn_graph_cancel", NULL);
     tni_graph_destroy(graph);
 }
 

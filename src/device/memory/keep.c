@@ -124,7 +124,7 @@ static tni_block *pop(tni_memory *memory, uint32_t number, int32_t size_class)
 }
 
 /* Leaves blocks of an earlier epoch to the reset that is about to remove them. */
-static void *take_from(tni_memory *memory, uint32_t number, uint32_t life, int32_t size_class,
+static void *pop_block(tni_memory *memory, uint32_t number, uint32_t life, int32_t size_class,
                        uint64_t bytes, uint8_t label)
 {
     tni_shelf *shelf = &memory->shelves[number];
@@ -153,7 +153,7 @@ void *tni_keep_take(tni_memory *memory, uint32_t life, int32_t size_class, uint6
     uint32_t filled = atomic_load_explicit(&memory->filled[size_class], memory_order_relaxed);
     for (uint32_t number = recent; filled && !address; number = (number + 1) % TNI_SHELVES) {
         if (filled >> number & 1)
-            address = take_from(memory, number, life, size_class, bytes, label);
+            address = pop_block(memory, number, life, size_class, bytes, label);
         filled &= ~(UINT32_C(1) << number);
     }
     return address;

@@ -54,7 +54,7 @@ static uint32_t hash(const spelling *text)
 
 /* Returns the label's row, or TNI_LABEL_NONE and the slot to insert it at. Half of the slots are
  * empty, so the search ends. Without the lock, may miss a row while the table is rebuilt. */
-static uint8_t look_up(const tni_labels *labels, const spelling *text, uint32_t *out_slot)
+static uint8_t find_label(const tni_labels *labels, const spelling *text, uint32_t *out_slot)
 {
     for (uint32_t i = hash(text);; i++) {
         uint32_t slot = i % TNI_LABEL_SLOTS;
@@ -103,7 +103,7 @@ static void enter(tni_labels *labels, uint8_t row)
     char words[TNI_LABEL_TEXT];
     tni_labels_text(labels, row, words);
     memcpy(text.words, words, sizeof text.words);
-    if (look_up(labels, &text, &slot) == TNI_LABEL_NONE)
+    if (find_label(labels, &text, &slot) == TNI_LABEL_NONE)
         atomic_store_explicit(&labels->slots[slot], row, memory_order_release);
 }
 
@@ -155,11 +155,11 @@ uint8_t tni_labels_take(tni_labels *labels, const char *label, int32_t kind, int
     if (!label || !label[0])
         return TNI_LABEL_NONE;
     spelling text = spell(label);
-    uint8_t row = look_up(labels, &text, &slot);
+    uint8_t row = find_label(labels, &text, &slot);
     if (row != TNI_LABEL_NONE && add_to_row(labels, row, &text, kind, bytes))
         return row;
     tni_latch_lock(&labels->lock);
-    row = look_up(labels, &text, &slot);
+    row = find_label(labels, &text, &slot);
     if (row == TNI_LABEL_NONE)
         row = add(labels, &text);
     atomic_fetch_add(&labels->rows[row].bytes[kind], bytes);

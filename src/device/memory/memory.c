@@ -47,7 +47,7 @@ static void return_block(const request *r, void *address)
 /* Allocates `room` bytes from the platform. If it is out of memory, releases what is kept and
  * retries once with the exact size. Stream-ordered memory is never kept: whoever frees it may be
  * ahead of the stream. */
-static tn_status ask_twice(const request *r, tni_block *block, tn_error *out_said)
+static tn_status request_with_retry(const request *r, tni_block *block, tn_error *out_said)
 {
     tni_memory *memory = r->memory;
     int64_t limit = atomic_load(&memory->limit);
@@ -91,14 +91,14 @@ static tn_status enter(const request *r, tni_block *block, tn_error *out_said)
     return TN_OK;
 }
 
-static tn_status take_new(const request *r, void **out, tn_error *out_said)
+static tn_status alloc_new_block(const request *r, void **out, tn_error *out_said)
 {
     tni_block *block = tni_alloc(sizeof *block);
     if (!block)
         return tn_fail(out_said, TN_OUT_OF_MEMORY, 0, "",
                        "the host has no memory for its accounting");
     *block = (tni_block){.bytes = r->bytes, .life = r->life, .label = r->label};
-    tn_status status = ask_twice(r, block, out_said);
+    tn_status status = request_with_retry(r, block, out_said);
     void *address = block->address; /* once on its shelf, other threads may free the block */
     if (!status) {
         (void)tni_device_described(r->call.of); /* the memory size bounds what is kept */
@@ -117,7 +117,7 @@ static tn_status allocate_new(const request *r, void **out, tn_error *err)
 {
     tni_memory *memory = r->memory;
     tn_error said = {0};
-    tn_status status = take_new(r, out, &said);
+    tn_status status = alloc_new_block(r, out, &said);
     if (!status)
         return TN_OK;
     tni_labels_give(&memory->labels, r->label, TNI_OF_DEVICE, (int64_t)r->bytes);
@@ -274,8 +274,8 @@ static void uncount(tni_memory *memory, const farewell *done)
 }
 
 /* Reports a free of memory that is not in use. */
-static tn_status tell_wrong(tni_memory *book, const void *memory, const farewell *done,
-                            const char *where, tn_error *err)
+static tn_status report_wrong_free(tni_memory *book, const void *memory, const farewell *done,
+                                   const char *where, tn_error *err)
 {
     const char *id = book->device->id;
     const char *why = done->freed ? "was already freed" : "is not an allocation of this device";
@@ -299,7 +299,7 @@ static tn_status free_block(tn_device *device, void *memory, const uint32_t *lif
     if (!done.held && life && *life != atomic_load(&book->life))
         return TN_OK;
     if (!done.held)
-        return tell_wrong(book, memory, &done, where, err);
+        return report_wrong_free(book, memory, &done, where, err);
     if (done.block && usable)
         call.row->memory_free(call.self, call.device, memory);
     uncount(book, &done);
@@ -323,7 +323,7 @@ void tn_memory_free(tn_device *device, void *memory)
 
 /* Frees on the platform in stream order. If that reports TN_DEVICE_LOST, the memory counts as
  * freed. */
-static tn_status give_in_order(const tn_stream *stream, const tni_call *call, void *memory,
+static tn_status free_in_order(const tn_stream *stream, const tni_call *call, void *memory,
                                const char *where, tn_error *err)
 {
     tn_error said = {0};
@@ -334,7 +334,7 @@ static tn_status give_in_order(const tn_stream *stream, const tni_call *call, vo
     if (atomic_load_explicit(&book->watched, memory_order_acquire))
         done = part(book, memory, NULL, false);
     if (!done.held)
-        return tell_wrong(book, memory, &done, where, err);
+        return report_wrong_free(book, memory, &done, where, err);
     tn_status status =
         call->row->memory_free_on(call->self, call->device, stream->native, memory, &said);
     if (!status || status == TN_DEVICE_LOST || !put_back(book, done.block))
@@ -343,8 +343,8 @@ static tn_status give_in_order(const tn_stream *stream, const tni_call *call, vo
 }
 
 /* Waits for the stream, if the platform has streams, then frees. */
-static tn_status give_after(const tn_stream *stream, const tni_call *call, void *memory,
-                            const char *where, tn_error *err)
+static tn_status free_after_stream(const tn_stream *stream, const tni_call *call, void *memory,
+                                   const char *where, tn_error *err)
 {
     tn_error said = {0};
     tn_status status = TN_OK;
@@ -369,7 +369,7 @@ tn_status tn_memory_free_on(tn_stream *stream, void *memory, tn_error *err)
         return status;
     if (!tni_device_open_to_return(stream->device, &call))
         return free_block(stream->device, memory, NULL, where, err);
-    status = has_order(call.row) ? give_in_order(stream, &call, memory, where, err)
-                                 : give_after(stream, &call, memory, where, err);
+    status = has_order(call.row) ? free_in_order(stream, &call, memory, where, err)
+                                 : free_after_stream(stream, &call, memory, where, err);
     return tni_trail_tell(stream, status, err);
 }

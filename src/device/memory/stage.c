@@ -22,7 +22,7 @@ static void destroy(const tni_memory *memory, tni_stage *stage, const tni_call *
 }
 
 /* Pinned memory, or NULL if the platform has none now. */
-static char *take_pinned(const tni_call *call, const char *where)
+static char *alloc_pinned(const tni_call *call, const char *where)
 {
     void *bytes = NULL;
     tn_error said = {0};
@@ -39,7 +39,7 @@ static tni_stage *create(const tni_memory *memory, const tni_call *call, const c
     if (!stage)
         return NULL;
     stage->life = atomic_load(&memory->life);
-    stage->bytes = take_pinned(call, where);
+    stage->bytes = alloc_pinned(call, where);
     stage->pinned = stage->bytes != NULL;
     if (is_gone(memory, stage))
         stage->pinned = false;

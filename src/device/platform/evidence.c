@@ -44,8 +44,8 @@ static void strengthen(tni_seen *seen, int32_t holds)
         *seen = now;
 }
 
-static void look_for_one(const tn_platform *platform, const tn_evidence_row *row,
-                         tni_platform_report *to)
+static void report_evidence(const tn_platform *platform, const tn_evidence_row *row,
+                            tni_platform_report *to)
 {
     static const char *const looks[TN_LOOK_COUNT] = {"", "file", "PCI device", "library", "system"};
     static const char *const shows[TN_SHOWS_COUNT] = {"", "hardware", "driver", "library"};
@@ -81,7 +81,7 @@ const char *tni_platform_visible_value(const tn_platform *platform, const char *
     return value;
 }
 
-static void look_at_variable(const tn_platform *platform, tni_platform_report *to)
+static void report_variable(const tn_platform *platform, tni_platform_report *to)
 {
     const char *name, *value = tni_platform_visible_value(platform, &name);
     char what[128];
@@ -98,7 +98,7 @@ static void look_at_variable(const tn_platform *platform, tni_platform_report *t
     evidence->shows = "choice";
 }
 
-static void look_at_module(const tn_platform *platform, tni_platform_report *to)
+static void report_module(const tn_platform *platform, tni_platform_report *to)
 {
     const tni_offer *offer = atomic_load_explicit(&platform->served, memory_order_acquire);
     char what[128] = "module";
@@ -124,7 +124,7 @@ static void look_at_module(const tn_platform *platform, tni_platform_report *to)
 }
 
 /* Reports faults in the properties that devices returned. */
-static void look_at_devices(const tn_platform *platform, tni_platform_report *to)
+static void report_device_faults(const tn_platform *platform, tni_platform_report *to)
 {
     const tni_offer *offer = atomic_load_explicit(&platform->served, memory_order_acquire);
     if (!offer)
@@ -147,8 +147,8 @@ void tni_platform_gather(const tn_platform *platform, tni_platform_report *out)
     const tn_evidence_row *const *rows = tni_platform_evidence_rows(platform);
     memset(out, 0, sizeof *out);
     for (; *rows; rows++)
-        look_for_one(platform, *rows, out);
-    look_at_variable(platform, out);
-    look_at_module(platform, out);
-    look_at_devices(platform, out);
+        report_evidence(platform, *rows, out);
+    report_variable(platform, out);
+    report_module(platform, out);
+    report_device_faults(platform, out);
 }

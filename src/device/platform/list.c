@@ -82,7 +82,7 @@ static void fill(tn_platform_list *list, size_t index, const tn_platform *platfo
 
 /* "cpu: the first platform that is ready; also ready: acme; not chosen as best: toy: it has no
  * kernel for softmax". */
-static void say_choice(tn_platform_list *list, tni_platforms *set, const tn_platform *current)
+static void write_choice(tn_platform_list *list, tni_platforms *set, const tn_platform *current)
 {
     tni_mutex_lock(&set->lock);
     const char *by = set->chosen_by;
@@ -145,7 +145,7 @@ tn_status tni_platform_list_of(tni_platforms *set, tn_platform_list **out, tn_er
         if (chosen)
             tn_text_fit(list->choice, sizeof list->choice, why.message);
         else
-            say_choice(list, set, current);
+            write_choice(list, set, current);
         *out = list;
     }
     tni_release((void *)platforms);

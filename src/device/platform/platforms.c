@@ -13,7 +13,7 @@ bool tni_pointers_reserve(tni_pointers *list, size_t more)
 }
 
 /* Slots are never reused: a thread may still have data in one. */
-static int32_t take_slot(void)
+static int32_t reserve_slot(void)
 {
     static _Atomic int32_t next;
     int32_t slot = atomic_fetch_add(&next, 1);
@@ -31,7 +31,7 @@ static tn_platform *platform_create(tni_platforms *set, const char *name, int32_
     tn_text_fit(platform->name, sizeof platform->name, name);
     platform->known = tni_known_get(kind);
     platform->set = set;
-    platform->slot = take_slot();
+    platform->slot = reserve_slot();
     atomic_init(&platform->served, NULL);
     atomic_init(&platform->replaced, -1);
     snprintf(platform->no_language, sizeof platform->no_language,
@@ -96,7 +96,7 @@ void tni_platforms_destroy(tni_platforms *set)
 }
 
 /* Must be called with the lock held. */
-static tn_platform *look_up(const tni_platforms *set, const char *name)
+static tn_platform *find_platform(const tni_platforms *set, const char *name)
 {
     for (size_t i = 0; i < set->platforms.count; i++) {
         tn_platform *platform = set->platforms.items[i];
@@ -170,7 +170,7 @@ static tn_status arrival_prepare(tni_platforms *set, const tni_record *record, i
 {
     const tni_platform *offered = &record->platforms[index];
     tni_mutex_lock(&set->lock);
-    a->platform = look_up(set, offered->row->name);
+    a->platform = find_platform(set, offered->row->name);
     tni_mutex_unlock(&set->lock);
     a->is_new = !a->platform;
     if (a->platform && a->platform->known->kind != offered->row->kind) {
@@ -264,7 +264,7 @@ static bool has_room(tni_platforms *set, size_t devices)
 
 /* A record that is withdrawn before it is published adds nothing: whoever withdraws it searches the
  * set afterwards, with the lock held. */
-static tn_status take_in(tni_platforms *set, const tni_record *record, tn_error *err)
+static tn_status add_record(tni_platforms *set, const tni_record *record, tn_error *err)
 {
     arrival arrivals[TNI_PLATFORMS_MAX] = {{0}};
     size_t devices = 0;
@@ -287,19 +287,19 @@ static tn_status take_in(tni_platforms *set, const tni_record *record, tn_error 
 }
 
 /* Called by the thread that loads modules: one at a time, and never recursively. */
-static tn_status take_all_in(void *user, tn_error *err)
+static tn_status add_all_records(void *user, tn_error *err)
 {
     tni_platforms *set = user;
     const tni_record *record;
     tn_status status = TN_OK;
     while (!status && (record = tni_registry_record(set->registry, set->records_seen)) != NULL)
-        status = take_in(set, record, err);
+        status = add_record(set, record, err);
     return status;
 }
 
 tn_status tni_platforms_sync(tni_platforms *set, tn_error *err)
 {
-    return tni_registry_discover_then(set->registry, take_all_in, set, err);
+    return tni_registry_discover_then(set->registry, add_all_records, set, err);
 }
 
 static tni_mutex creating = TNI_MUTEX_INIT;

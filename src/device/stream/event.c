@@ -24,8 +24,8 @@ static tn_event *allocate_event(tn_device *device, uint32_t flags)
 }
 
 /* Checks that the module returned the event it claims to have made. */
-static tn_status take_native(const tn_event *event, const tni_call *call, const char *where,
-                             tn_status status, const tn_error *said, tn_error *err)
+static tn_status check_native(const tn_event *event, const tni_call *call, const char *where,
+                              tn_status status, const tn_error *said, tn_error *err)
 {
     status = tni_device_settle(call, where, status, said, err);
     if (!status && !event->native)
@@ -43,7 +43,7 @@ static tn_status create_native(tn_event *event, const tni_call *call, const char
         return tn_fail(err, TN_UNSUPPORTED, 0, where,
                        "platform %s cannot share events with other processes",
                        event->device->platform->name);
-    return take_native(
+    return check_native(
         event, call, where,
         call->row->event_create(call->self, call->device, &spec, &event->native, &said), &said,
         err);
@@ -373,7 +373,7 @@ static tn_status import_native(tn_event *event, const tni_call *call, const tn_e
         return tn_fail(err, TN_UNSUPPORTED, 0, where,
                        "platform %s cannot open events of other processes",
                        event->device->platform->name);
-    return take_native(
+    return check_native(
         event, call, where,
         call->row->event_import(call->self, call->device, handle, &event->native, &said), &said,
         err);

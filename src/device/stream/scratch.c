@@ -47,7 +47,8 @@ static bool is_of_now(const tn_stream *stream, const tni_scratch *scratch)
 
 /* For a captured call: the stream's own memory could be freed or reused by the time the graph
  * runs. */
-static tn_status take_captured(tn_stream *stream, const char *where, tni_scratch *to, tn_error *err)
+static tn_status alloc_captured(tn_stream *stream, const char *where, tni_scratch *to,
+                                tn_error *err)
 {
     tn_error said = {0};
     tni_call call;
@@ -61,7 +62,7 @@ static tn_status take_captured(tn_stream *stream, const char *where, tni_scratch
                              &said, err);
 }
 
-static void give_captured(const tn_stream *stream, tni_scratch *scratch)
+static void free_captured(const tn_stream *stream, tni_scratch *scratch)
 {
     tni_call call;
     if (tni_device_open_to_return(stream->device, &call))
@@ -69,10 +70,10 @@ static void give_captured(const tn_stream *stream, tni_scratch *scratch)
     tni_release(scratch);
 }
 
-static tn_status take_new(tn_stream *stream, bool captured, const char *where, tni_scratch *to,
-                          tn_error *err)
+static tn_status alloc_scratch(tn_stream *stream, bool captured, const char *where, tni_scratch *to,
+                               tn_error *err)
 {
-    return captured ? take_captured(stream, where, to, err)
+    return captured ? alloc_captured(stream, where, to, err)
                     : tni_memory_take(stream->device, to->bytes, "workspace", &to->memory,
                                       &to->life, err);
 }
@@ -92,7 +93,7 @@ tn_status tni_scratch_take(tn_stream *stream, uint64_t bytes, const char *where,
     if (!made)
         return tni_no_memory(err, where, "scratch memory");
     made->bytes = captured ? bytes : room_for(bytes);
-    tn_status status = take_new(stream, captured, where, made, err);
+    tn_status status = alloc_scratch(stream, captured, where, made, err);
     if (status)
         tni_release(made);
     else
@@ -103,7 +104,7 @@ tn_status tni_scratch_take(tn_stream *stream, uint64_t bytes, const char *where,
 void tni_scratch_give(tn_stream *stream, tni_scratch *scratch)
 {
     if (scratch->captured) {
-        give_captured(stream, scratch);
+        free_captured(stream, scratch);
         return;
     }
     tni_scratch *other = atomic_exchange(&stream->scratch, scratch);

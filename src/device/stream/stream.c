@@ -43,7 +43,7 @@ static tn_status reject_recording(tn_stream *stream, const char *where, tn_error
 }
 
 /* As tni_stream_open, for a call that queries the progress of the stream. */
-static tn_status open_to_ask(tn_stream *stream, const char *where, tni_call *out, tn_error *err)
+static tn_status open_for_query(tn_stream *stream, const char *where, tni_call *out, tn_error *err)
 {
     tn_status status = tni_stream_open(stream, where, out, err);
     return status ? status
@@ -252,7 +252,7 @@ tn_status tn_stream_query(tn_stream *stream, int32_t *out_done, tn_error *err)
     int32_t done = 1;
     if (!out_done)
         return null("out_done", where, err);
-    tn_status status = open_to_ask(stream, where, &call, err);
+    tn_status status = open_for_query(stream, where, &call, err);
     if (!status && tni_row_has_streams(call.row)) {
         tn_error said = {0};
         done = 0;
@@ -271,7 +271,7 @@ tn_status tn_stream_synchronize(tn_stream *stream, tn_error *err)
 {
     static const char where[] = "tn_stream_synchronize";
     tni_call call;
-    tn_status status = open_to_ask(stream, where, &call, err);
+    tn_status status = open_for_query(stream, where, &call, err);
     if (status || !tni_row_has_streams(call.row))
         return status;
     tn_error said = {0};

@@ -30,17 +30,17 @@ typedef struct memory {
  * is consistent and the lock is free. */
 static tni_mutex lock = TNI_MUTEX_INIT;
 
-static void take_lock(void)
+static void acquire_lock(void)
 {
     tni_mutex_lock(&lock);
 }
 
-static void give_lock(void)
+static void release_lock(void)
 {
     tni_mutex_unlock(&lock);
 }
 
-static const tni_fork_hook over_fork = {take_lock, give_lock, give_lock};
+static const tni_fork_hook over_fork = {acquire_lock, release_lock, release_lock};
 
 static memory *of(tni_cache_store *store)
 {
@@ -113,14 +113,14 @@ static tn_status put(tni_cache_store *store, const tni_cache_id *id, const void 
     fresh->size = size;
     if (size)
         memcpy(fresh->data, data, size);
-    take_lock();
+    acquire_lock();
     item *old = find(m, id);
     if (old)
         drop(m, old);
     if (counted(fresh) > m->limit - m->bytes)
         shrink(m, tni_cache_target(m->limit, counted(fresh)));
     add(m, fresh);
-    give_lock();
+    release_lock();
     return TN_OK;
 }
 
@@ -128,7 +128,7 @@ static tn_status get(tni_cache_store *store, const tni_cache_id *id, void **out,
                      tn_error *err)
 {
     memory *m = of(store);
-    take_lock();
+    acquire_lock();
     item *i = find(m, id);
     bool found = i != NULL;
     void *copy = i ? tni_alloc(i->size) : NULL;
@@ -139,7 +139,7 @@ static tn_status get(tni_cache_store *store, const tni_cache_id *id, void **out,
         leave_order(m, i);
         join_order(m, i);
     }
-    give_lock();
+    release_lock();
     if (!found)
         return tni_cache_not_found(id, err);
     return copy ? TN_OK : tni_no_memory(err, "cache get", "an entry");
@@ -148,30 +148,30 @@ static tn_status get(tni_cache_store *store, const tni_cache_id *id, void **out,
 static tn_status remove_one(tni_cache_store *store, const tni_cache_id *id, tn_error *err)
 {
     (void)err;
-    take_lock();
+    acquire_lock();
     item *i = find(of(store), id);
     if (i)
         drop(of(store), i);
-    give_lock();
+    release_lock();
     return TN_OK;
 }
 
 static tn_status prune(tni_cache_store *store, uint64_t limit, tn_error *err)
 {
     (void)err;
-    take_lock();
+    acquire_lock();
     shrink(of(store), limit);
-    give_lock();
+    release_lock();
     return TN_OK;
 }
 
 static tn_status visit_all(tni_cache_store *store, tni_cache_visit *visit, void *to, tn_error *err)
 {
     (void)err;
-    take_lock();
+    acquire_lock();
     for (const item *i = of(store)->oldest; i; i = i->newer)
         visit(to, i->id.kind, counted(i));
-    give_lock();
+    release_lock();
     return TN_OK;
 }
 

@@ -90,7 +90,7 @@ static bool is_for_this_machine(const cache_entry *entry)
 }
 
 /* Whether `name` with a terminator is at the offset. */
-static bool stands_at(tni_span data, uint32_t offset, tni_span name)
+static bool is_name_at(tni_span data, uint32_t offset, tni_span name)
 {
     return offset < data.length && name.length < data.length - offset &&
            memcmp(data.text + offset, name.text, name.length) == 0 &&
@@ -103,7 +103,7 @@ const char *tni_loader_cache_find(const tni_loader_cache *cache, tni_span name)
     for (uint32_t i = 0; i < cache->count; i++) {
         cache_entry entry;
         memcpy(&entry, data.text + sizeof(glibc_cache) + i * sizeof entry, sizeof entry);
-        if (!is_for_this_machine(&entry) || !stands_at(data, entry.name, name) ||
+        if (!is_for_this_machine(&entry) || !is_name_at(data, entry.name, name) ||
             entry.path >= data.length)
             continue;
         const char *path = data.text + entry.path;

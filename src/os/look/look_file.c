@@ -41,7 +41,7 @@ static bool is_folder_itself(const char *name)
 
 /* Visits every entry of the folder of `path` whose name begins with the last component of `path`
  * and is longer than it. */
-static tn_status see_longer(const char *root, const char *path, sight *to, tn_error *err)
+static tn_status count_longer_names(const char *root, const char *path, sight *to, tn_error *err)
 {
     char whole[TNI_LOOK_PATH];
     const char *prefix = tni_path_name(path);
@@ -60,16 +60,16 @@ static tn_status see_longer(const char *root, const char *path, sight *to, tn_er
 }
 
 /* Visits every file whose path begins with `path`. */
-static tn_status see_all(const char *root, const char *path, sight *to, tn_error *err)
+static tn_status count_matches(const char *root, const char *path, sight *to, tn_error *err)
 {
     const char *prefix = tni_path_name(path);
     tn_status status = TN_OK;
     if (prefix[0] && !is_folder_itself(prefix))
         status = count_file(root, path, to, err);
-    return status ? status : see_longer(root, path, to, err);
+    return status ? status : count_longer_names(root, path, to, err);
 }
 
-static void say_all(const sight *seen, tni_look *out)
+static void report_files(const sight *seen, tni_look *out)
 {
     char denied[64] = "";
     if (seen->denied == 1 && seen->count == 1)
@@ -99,14 +99,14 @@ void tni_look_file(const char *root, const char *path, tni_look *out)
     }
     bool fits = tni_look_path(plain, "%.*s", (int)(length - several), path);
     tn_status status = !fits     ? TN_OK
-                       : several ? see_all(root, plain, &seen, &err)
+                       : several ? count_matches(root, plain, &seen, &err)
                                  : count_file(root, plain, &seen, &err);
     if (status)
         tni_look_say(out, -1, 0, "%s", tni_look_why(root, &err));
     else if (seen.count == 0)
         tni_look_say(out, 0, 0, "absent");
     else if (several)
-        say_all(&seen, out);
+        report_files(&seen, out);
     else
         tni_look_say(out, 1, 1, "present%s",
                      seen.denied ? ", but this process cannot open it" : "");

@@ -57,8 +57,8 @@ static bool read_siblings(tni_reading *reading, const struct kind *kind, int32_t
 }
 
 /* Assigns `index` to all members of the list that have no index yet. Returns how many there are. */
-static int32_t take_in(const struct kind *kind, const tni_cpus *siblings, int32_t index,
-                       tni_machine_cpu *rows, size_t count)
+static int32_t assign_index(const struct kind *kind, const tni_cpus *siblings, int32_t index,
+                            tni_machine_cpu *rows, size_t count)
 {
     int32_t size = 0;
     for (size_t i = 0; i < count; i++) {
@@ -82,7 +82,7 @@ static tni_fact join(tni_reading *reading, const struct kind *kind, tni_machine_
         if (!rows[i].online || *index_of(&rows[i], kind) >= 0 ||
             !read_siblings(reading, kind, rows[i].id, &siblings))
             continue;
-        int32_t size = take_in(kind, &siblings, next++, rows, count);
+        int32_t size = assign_index(kind, &siblings, next++, rows, count);
         most = size > most ? size : most;
     }
     for (size_t i = 0; i < count; i++)
@@ -163,7 +163,7 @@ static void join_by_cpuinfo(tni_reading *reading, const tni_cpuinfo *info, tni_m
 }
 
 /* If the system does not report dies, assumes one per package. */
-static void settle_dies(tni_machine_cpu *rows, tni_machine_topology *out)
+static void assume_dies(tni_machine_cpu *rows, tni_machine_topology *out)
 {
     if (out->dies.state == TNI_FACT_KNOWN || out->packages.state != TNI_FACT_KNOWN)
         return;
@@ -192,7 +192,7 @@ void tni_machine_topology_read(tni_reading *reading, const tni_cpus *online, tni
         info = (tni_cpuinfo){0};
     if (out->cores.state != TNI_FACT_KNOWN)
         join_by_cpuinfo(reading, &info, rows, out);
-    settle_dies(rows, out);
+    assume_dies(rows, out);
     tni_machine_model_read(reading, &info, &cpuid, out);
     tni_machine_caches_read(reading, out);
     tni_machine_nodes_read(reading, rows, out);
