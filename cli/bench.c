@@ -6,27 +6,28 @@
 
 #include <stdlib.h>
 
-typedef struct bench_wish {
-    trials_wish trials;
+typedef struct bench_request {
+    trials_request trials;
     option_values against;
     option_values seconds;
     double span; /* 0: the library's default */
-} bench_wish;
+} bench_request;
 
 static const char who[] = " bench";
 
 enum { INDENT = 2, NAME = 28, TIME = 9, RATE = 13 };
 
-static void print_header(const bench_wish *wish)
+static void print_header(const bench_request *request)
 {
     printf("%s%*s%-*s %*s %*s %*s %7s %5s", paint(PAINT_SOFT), INDENT, "", NAME, "kernel", TIME,
            "time", RATE, "compute", RATE, "memory", "spread", "runs");
-    if (wish->against.count)
-        printf("  against %s", wish->against.texts[0]);
+    if (request->against.count)
+        printf("  against %s", request->against.texts[0]);
     printf("%s\n", paint(PAINT_NONE));
 }
 
-static void print_result(const char *name, const bench_wish *wish, const tn_bench_result *result)
+static void print_result(const char *name, const bench_request *request,
+                         const tn_bench_result *result)
 {
     char time[TEXT_TIME], flops[TEXT_RATE], bytes[TEXT_RATE], other[TEXT_TIME];
     printf("%*s", INDENT, "");
@@ -37,7 +38,7 @@ static void print_result(const char *name, const bench_wish *wish, const tn_benc
         printf(" %6.1f%% %5d", result->spread * 100, (int)result->runs);
     else
         printf(" %7s %5d", "-", (int)result->runs);
-    if (wish->against.count)
+    if (request->against.count)
         printf("  %s, x %.2f (A/A within %.1f%%)", text_time(result->against_us, other),
                result->ratio, result->aa_spread * 100);
     if (result->runs != 1 && !is_measurable(result->spread))
@@ -57,14 +58,14 @@ static void print_failure(const char *name, tn_status status, const tn_error *er
     printf("%s", paint(PAINT_NONE));
 }
 
-static void write_against(json *to, const bench_wish *wish, const tn_bench_result *result)
+static void write_against(json *to, const bench_request *request, const tn_bench_result *result)
 {
-    if (!wish->against.count) {
+    if (!request->against.count) {
         json_null(to, "against");
         return;
     }
     json_begin_object(to, "against");
-    json_text(to, "kernel", wish->against.texts[0]);
+    json_text(to, "kernel", request->against.texts[0]);
     json_number(to, "ms", result->against_us / 1000);
     json_number(to, "ratio", result->ratio);
     json_number(to, "aa_spread", result->aa_spread);
@@ -72,7 +73,8 @@ static void write_against(json *to, const bench_wish *wish, const tn_bench_resul
 }
 
 static void write_result(json *to, const char *problem, const char *name, tn_status status,
-                         const bench_wish *wish, const tn_bench_result *result, const tn_error *err)
+                         const bench_request *request, const tn_bench_result *result,
+                         const tn_error *err)
 {
     static const char *const keys[] = {"ms",   "spread", "measurable", "gflops",
                                        "gbps", "runs",   "calls",      "against"};
@@ -91,13 +93,13 @@ static void write_result(json *to, const char *problem, const char *name, tn_sta
         json_number(to, "gbps", result->gbps);
         json_integer(to, "runs", result->runs);
         json_integer(to, "calls", result->calls);
-        write_against(to, wish, result);
+        write_against(to, request, result);
     }
     json_end_object(to);
 }
 
 /* Times one kernel. `to` is NULL for text output. Returns the exit code. */
-static int bench_one(const bench_wish *wish, const trials *of, size_t problem, size_t index,
+static int bench_one(const bench_request *request, const trials *of, size_t problem, size_t index,
                      json *to)
 {
     const char *text = tn_decision_problem(of->decisions[problem]);
@@ -105,101 +107,102 @@ static int bench_one(const bench_wish *wish, const trials *of, size_t problem, s
     const tn_bench_args args = {.struct_size = sizeof args,
                                 .problem = text,
                                 .kernel = trials_kernel(of, problem, index),
-                                .against = wish->against.count ? wish->against.texts[0] : NULL,
-                                .seconds = wish->span};
+                                .against =
+                                    request->against.count ? request->against.texts[0] : NULL,
+                                .seconds = request->span};
     tn_error err;
     tn_status status = tn_bench(NULL, &args, &result, &err);
     const char *name = status ? name_of_trial(of, problem, index) : result.kernel;
     if (to)
-        write_result(to, text, name, status, wish, &result, &err);
+        write_result(to, text, name, status, request, &result, &err);
     else if (status)
         print_failure(name, status, &err);
     else
-        print_result(name, wish, &result);
+        print_result(name, request, &result);
     (void)fflush(stdout);
     return code_of_trial(status);
 }
 
 /* Returns the exit code of the first kernel that could not be timed. */
-static int bench_all(const bench_wish *wish, const trials *of, json *to)
+static int bench_all(const bench_request *request, const trials *of, json *to)
 {
     int code = EXIT_DONE;
     for (size_t p = 0; p < of->count; p++) {
         if (!to) {
             text_heading(tn_decision_problem(of->decisions[p]));
-            print_header(wish);
+            print_header(request);
         }
         for (size_t k = 0; k < trials_kernels(of, p); k++) {
-            int its = bench_one(wish, of, p, k, to);
+            int its = bench_one(request, of, p, k, to);
             code = code ? code : its;
         }
     }
     return code;
 }
 
-static int bench_problems(const command *self, const bench_wish *wish, const trials *of)
+static int bench_problems(const command *self, const bench_request *request, const trials *of)
 {
     json to = {0};
     findings found;
     tn_error err;
-    if (!wish->trials.as_json)
-        return bench_all(wish, of, NULL);
+    if (!request->trials.as_json)
+        return bench_all(request, of, NULL);
     if (findings_gather(FIND_MACHINE, &found, &err))
         return report_error(&err);
     json_begin_document(&to, self->name);
     write_machine(&to, &found);
     json_begin_list(&to, "results");
-    int code = bench_all(wish, of, &to);
+    int code = bench_all(request, of, &to);
     json_end_list(&to);
     json_end_document(&to);
     findings_release(&found);
     return code;
 }
 
-static int read_options(const command *self, int count, char **arguments, bench_wish *wish)
+static int read_options(const command *self, int count, char **arguments, bench_request *request)
 {
     const option_row rows[] = {
         {"PROBLEM", NULL, "the problem, in the form that `tenon explain --help` describes", NULL,
-         &wish->trials.problems, OPTION_VALUES_MAX},
+         &request->trials.problems, OPTION_VALUES_MAX},
         {"--kernel", "NAME", "use this kernel instead of the selected one", NULL,
-         &wish->trials.kernel, 1},
-        {"--all-kernels", NULL, "every kernel that can run the problem", &wish->trials.all_kernels,
-         NULL, 0},
-        {"--against", "NAME", "time a second kernel, alternating with each", NULL, &wish->against,
-         1},
+         &request->trials.kernel, 1},
+        {"--all-kernels", NULL, "every kernel that can run the problem",
+         &request->trials.all_kernels, NULL, 0},
+        {"--against", "NAME", "time a second kernel, alternating with each", NULL,
+         &request->against, 1},
         {"--seconds", "S", "time limit per kernel in seconds, approximate; default 1", NULL,
-         &wish->seconds, 1},
+         &request->seconds, 1},
         {"--device-file", "F", "also use the devices described in F; may be repeated", NULL,
-         &wish->trials.files, OPTION_VALUES_MAX},
-        {"--json", NULL, "print JSON", &wish->trials.as_json, NULL, 0},
+         &request->trials.files, OPTION_VALUES_MAX},
+        {"--json", NULL, "print JSON", &request->trials.as_json, NULL, 0},
     };
     int code = options_read(self, rows, sizeof rows / sizeof rows[0], count, arguments);
     if (code != OPTIONS_RUN || (code = options_need(self, &rows[0])) != OPTIONS_RUN)
         return code;
-    if (!wish->seconds.count)
+    if (!request->seconds.count)
         return OPTIONS_RUN;
     char *end;
-    wish->span = strtod(wish->seconds.texts[0], &end);
-    if (*end || !(wish->span > 0 && wish->span <= 3600)) {
+    request->span = strtod(request->seconds.texts[0], &end);
+    if (*end || !(request->span > 0 && request->span <= 3600)) {
         tn_error err;
         tn_fail(&err, TN_INVALID_ARGUMENT, 0, "",
                 "--seconds: expected a number above 0, up to 3600; got \"%.80s\"",
-                wish->seconds.texts[0]);
-        return report_wish(who, &err);
+                request->seconds.texts[0]);
+        return report_request(who, &err);
     }
     return OPTIONS_RUN;
 }
 
 int run_bench(const command *self, int count, char **arguments)
 {
-    bench_wish wish = {0};
+    bench_request request = {0};
     trials of = {0};
-    int code = read_options(self, count, arguments, &wish);
+    int code = read_options(self, count, arguments, &request);
     if (code != OPTIONS_RUN)
         return code;
-    code = trials_decide(who, &wish.trials, &of);
+    code = trials_decide(who, &request.trials, &of);
     if (code == OPTIONS_RUN)
-        code = bench_problems(self, &wish, &of);
+        code = bench_problems(self, &request, &of);
     trials_release(&of);
     return code;
 }

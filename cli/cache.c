@@ -6,11 +6,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
-typedef struct cache_wish {
+typedef struct cache_request {
     option_values words;
     option_values limit;
     bool as_json;
-} cache_wish;
+} cache_request;
 
 static const char who[] = " cache";
 
@@ -96,7 +96,7 @@ static bool read_bytes(const char *text, uint64_t *out)
 }
 
 /* `limit` is UINT64_MAX to only list. */
-static int run_with(const command *self, const cache_wish *wish, uint64_t limit)
+static int run_with(const command *self, const cache_request *request, uint64_t limit)
 {
     tn_cache_list *before = NULL, *after = NULL;
     uint64_t had = 0, has = 0, bytes;
@@ -111,8 +111,8 @@ static int run_with(const command *self, const cache_wish *wish, uint64_t limit)
     sum_up(after, &has, &bytes);
     uint64_t removed = had > has ? had - has : 0;
     if (status) {
-        code = report_wish(who, &err);
-    } else if (wish->as_json) {
+        code = report_request(who, &err);
+    } else if (request->as_json) {
         write_list(self, after, removed);
     } else {
         print_list(after);
@@ -125,10 +125,10 @@ static int run_with(const command *self, const cache_wish *wish, uint64_t limit)
 }
 
 /* Whether --limit is valid for the action and is a number; reports an error otherwise. */
-static bool limit_is_sound(const cache_wish *wish, bool prunes, uint64_t *out)
+static bool limit_is_sound(const cache_request *request, bool prunes, uint64_t *out)
 {
     tn_error err;
-    const char *text = wish->limit.count ? wish->limit.texts[0] : NULL;
+    const char *text = request->limit.count ? request->limit.texts[0] : NULL;
     if (!text || (prunes && read_bytes(text, out)))
         return true;
     if (!prunes)
@@ -136,37 +136,37 @@ static bool limit_is_sound(const cache_wish *wish, bool prunes, uint64_t *out)
     else
         tn_fail(&err, TN_INVALID_ARGUMENT, 0, "",
                 "--limit: expected bytes such as 1048576, 512k, 64m or 1g; got \"%.80s\"", text);
-    (void)report_wish(who, &err);
+    (void)report_request(who, &err);
     return false;
 }
 
 int run_cache(const command *self, int count, char **arguments)
 {
     static const char *const names[] = {"list", "prune", "clear"};
-    cache_wish wish = {0};
+    cache_request request = {0};
     uint64_t limit = TN_CACHE_LIMIT;
     const option_row rows[] = {
-        {"ACTION", NULL, "list, prune or clear; default list", NULL, &wish.words, 1},
+        {"ACTION", NULL, "list, prune or clear; default list", NULL, &request.words, 1},
         {"--limit", "BYTES", "maximum size after prune, such as 64m; default 256m", NULL,
-         &wish.limit, 1},
-        {"--json", NULL, "print JSON", &wish.as_json, NULL, 0},
+         &request.limit, 1},
+        {"--json", NULL, "print JSON", &request.as_json, NULL, 0},
     };
     int code = options_read(self, rows, sizeof rows / sizeof rows[0], count, arguments);
     if (code != OPTIONS_RUN)
         return code;
-    const char *action = wish.words.count ? wish.words.texts[0] : names[0];
+    const char *action = request.words.count ? request.words.texts[0] : names[0];
     bool prunes = strcmp(action, "prune") == 0;
-    if (!limit_is_sound(&wish, prunes, &limit))
+    if (!limit_is_sound(&request, prunes, &limit))
         return EXIT_WRONG_USE;
     if (prunes)
-        return run_with(self, &wish, limit);
+        return run_with(self, &request, limit);
     if (strcmp(action, "clear") == 0)
-        return run_with(self, &wish, 0);
+        return run_with(self, &request, 0);
     if (strcmp(action, "list") == 0)
-        return run_with(self, &wish, UINT64_MAX);
+        return run_with(self, &request, UINT64_MAX);
     tn_error err;
     tn_fail(&err, TN_INVALID_ARGUMENT, 0, "",
             "unknown action \"%.80s\": expected list, prune or clear%s", action,
             suggestion(action, names, 3));
-    return report_wish(who, &err);
+    return report_request(who, &err);
 }

@@ -8,13 +8,13 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-typedef struct check_wish {
-    trials_wish trials;
+typedef struct check_request {
+    trials_request trials;
     option_values seed;
     option_values dump;
     bool nonfinite;
     uint64_t first; /* the seed; 0 for a random one */
-} check_wish;
+} check_request;
 
 typedef struct check_tally {
     int tried;
@@ -91,7 +91,7 @@ static void write_outcome(json *to, const char *problem, const check_outcome *of
 }
 
 /* Checks one kernel. `to` is NULL for text output. */
-static void check_one(const check_wish *wish, const trials *of, size_t problem, size_t index,
+static void check_one(const check_request *request, const trials *of, size_t problem, size_t index,
                       json *to, check_tally *tally)
 {
     const char *text = tn_decision_problem(of->decisions[problem]);
@@ -100,8 +100,8 @@ static void check_one(const check_wish *wish, const trials *of, size_t problem, 
                                 .problem = text,
                                 .kernel = trials_kernel(of, problem, index),
                                 .seed = tally->seed,
-                                .dump = wish->dump.count ? wish->dump.texts[0] : NULL,
-                                .flags = wish->nonfinite ? TN_CHECK_NONFINITE : 0};
+                                .dump = request->dump.count ? request->dump.texts[0] : NULL,
+                                .flags = request->nonfinite ? TN_CHECK_NONFINITE : 0};
     it.status = tn_check(NULL, &args, &it.result, &it.err);
     tn_text_fit(it.name, sizeof it.name,
                 it.status ? name_of_trial(of, problem, index) : it.result.kernel);
@@ -119,13 +119,13 @@ static void check_one(const check_wish *wish, const trials *of, size_t problem, 
         tally->code = code_of_trial(it.status);
 }
 
-static void check_all(const check_wish *wish, const trials *of, json *to, check_tally *tally)
+static void check_all(const check_request *request, const trials *of, json *to, check_tally *tally)
 {
     for (size_t p = 0; p < of->count; p++) {
         if (!to)
             text_heading(tn_decision_problem(of->decisions[p]));
         for (size_t k = 0; k < trials_kernels(of, p); k++)
-            check_one(wish, of, p, k, to, tally);
+            check_one(request, of, p, k, to, tally);
     }
 }
 
@@ -143,18 +143,18 @@ static void print_tally(const check_tally *tally)
     text_wrapped(0, "", 0, line.text);
 }
 
-static int check_problems(const command *self, const check_wish *wish, const trials *of)
+static int check_problems(const command *self, const check_request *request, const trials *of)
 {
-    check_tally tally = {.seed = wish->first};
+    check_tally tally = {.seed = request->first};
     json to = {0};
-    if (wish->trials.as_json) {
+    if (request->trials.as_json) {
         json_begin_document(&to, self->name);
         json_begin_list(&to, "results");
-        check_all(wish, of, &to, &tally);
+        check_all(request, of, &to, &tally);
         json_end_list(&to);
         json_end_document(&to);
     } else {
-        check_all(wish, of, NULL, &tally);
+        check_all(request, of, NULL, &tally);
         print_tally(&tally);
     }
     return tally.wrong ? EXIT_FAILURES_FOUND : tally.code;
@@ -162,10 +162,10 @@ static int check_problems(const command *self, const check_wish *wish, const tri
 
 /* Whether --dump fits the other options and can be written, checked before a long run; reports an
  * error otherwise. */
-static bool dump_is_sound(const check_wish *wish)
+static bool dump_is_sound(const check_request *request)
 {
-    const char *path = wish->dump.count ? wish->dump.texts[0] : NULL;
-    bool several = wish->trials.problems.count > 1 || wish->trials.all_kernels;
+    const char *path = request->dump.count ? request->dump.texts[0] : NULL;
+    bool several = request->trials.problems.count > 1 || request->trials.all_kernels;
     int fault = path && !several ? system_can_write(path) : 0;
     if (path && several)
         fprintf(stderr, "tenon%s: --dump needs exactly one problem and one kernel\n", who);
@@ -174,58 +174,58 @@ static bool dump_is_sound(const check_wish *wish)
     return !fault && !(path && several);
 }
 
-static int read_seed(check_wish *wish)
+static int read_seed(check_request *request)
 {
-    const char *seed = wish->seed.count ? wish->seed.texts[0] : "1";
+    const char *seed = request->seed.count ? request->seed.texts[0] : "1";
     char *end;
     errno = 0;
-    wish->first = strtoull(seed, &end, 10);
-    if (errno || *end || seed[0] < '0' || seed[0] > '9' || wish->first == 0) {
+    request->first = strtoull(seed, &end, 10);
+    if (errno || *end || seed[0] < '0' || seed[0] > '9' || request->first == 0) {
         tn_error err;
         tn_fail(&err, TN_INVALID_ARGUMENT, 0, "",
                 "--seed: expected a number from 1 to %" PRIu64 ", found \"%.80s\"", UINT64_MAX,
                 seed);
-        return report_wish(who, &err);
+        return report_request(who, &err);
     }
-    if (!wish->seed.count)
-        wish->first = 0;
+    if (!request->seed.count)
+        request->first = 0;
     return OPTIONS_RUN;
 }
 
-static int read_options(const command *self, int count, char **arguments, check_wish *wish)
+static int read_options(const command *self, int count, char **arguments, check_request *request)
 {
     const option_row rows[] = {
         {"PROBLEM", NULL, "the problem, in the form that `tenon explain --help` describes", NULL,
-         &wish->trials.problems, OPTION_VALUES_MAX},
+         &request->trials.problems, OPTION_VALUES_MAX},
         {"--kernel", "NAME", "use this kernel instead of the selected one", NULL,
-         &wish->trials.kernel, 1},
-        {"--all-kernels", NULL, "every kernel that can run the problem", &wish->trials.all_kernels,
-         NULL, 0},
+         &request->trials.kernel, 1},
+        {"--all-kernels", NULL, "every kernel that can run the problem",
+         &request->trials.all_kernels, NULL, 0},
         {"--seed", "N", "seed of the inputs, to repeat a run; every run prints its seed", NULL,
-         &wish->seed, 1},
-        {"--nonfinite", NULL, "make some inputs NaN or infinite", &wish->nonfinite, NULL, 0},
+         &request->seed, 1},
+        {"--nonfinite", NULL, "make some inputs NaN or infinite", &request->nonfinite, NULL, 0},
         {"--dump", "F", "write inputs and both outputs to F if the outputs differ", NULL,
-         &wish->dump, 1},
+         &request->dump, 1},
         {"--device-file", "F", "also use the devices described in F; may be repeated", NULL,
-         &wish->trials.files, OPTION_VALUES_MAX},
-        {"--json", NULL, "print JSON", &wish->trials.as_json, NULL, 0},
+         &request->trials.files, OPTION_VALUES_MAX},
+        {"--json", NULL, "print JSON", &request->trials.as_json, NULL, 0},
     };
     int code = options_read(self, rows, sizeof rows / sizeof rows[0], count, arguments);
     if (code != OPTIONS_RUN || (code = options_need(self, &rows[0])) != OPTIONS_RUN)
         return code;
-    return dump_is_sound(wish) ? read_seed(wish) : EXIT_WRONG_USE;
+    return dump_is_sound(request) ? read_seed(request) : EXIT_WRONG_USE;
 }
 
 int run_check(const command *self, int count, char **arguments)
 {
-    check_wish wish = {.trials = {.quarantined = true}};
+    check_request request = {.trials = {.quarantined = true}};
     trials of = {0};
-    int code = read_options(self, count, arguments, &wish);
+    int code = read_options(self, count, arguments, &request);
     if (code != OPTIONS_RUN)
         return code;
-    code = trials_decide(who, &wish.trials, &of);
+    code = trials_decide(who, &request.trials, &of);
     if (code == OPTIONS_RUN)
-        code = check_problems(self, &wish, &of);
+        code = check_problems(self, &request, &of);
     trials_release(&of);
     return code;
 }

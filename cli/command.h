@@ -42,6 +42,6 @@ int code_of_status(tn_status status);
 /* Prints the error to stderr and returns the exit code for it. */
 int report_error(const tn_error *err);
 /* The same for an error in the user's input, for instance in "--set"; `who` names its source. */
-int report_wish(const char *who, const tn_error *err);
+int report_request(const char *who, const tn_error *err);
 
 #endif

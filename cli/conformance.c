@@ -11,12 +11,12 @@
 
 enum { PATIENCE = 30 };
 
-typedef struct conformance_wish {
+typedef struct conformance_request {
     option_values module, platform, files, out, unsupported, expected, cases, seed, patience, lose;
     bool kernels;
     bool list;
     bool as_json;
-} conformance_wish;
+} conformance_request;
 
 static const char *value_of(const option_values *values)
 {
@@ -46,33 +46,35 @@ static tn_status read_number(const option_values *values, const char *name, uint
     return TN_OK;
 }
 
-static tn_status read_lists(const conformance_wish *wish, conformance_setup *out, tn_error *err)
+static tn_status read_lists(const conformance_request *request, conformance_setup *out,
+                            tn_error *err)
 {
     tn_status status = TN_OK;
-    if (wish->unsupported.count > 0)
-        status = name_list_read(wish->unsupported.texts[0], &out->unsupported, err);
-    if (!status && wish->expected.count > 0)
-        status = name_list_read(wish->expected.texts[0], &out->expected, err);
-    for (size_t i = 0; !status && i < wish->cases.count; i++)
-        status = name_list_add(&out->only, wish->cases.texts[i], "--case", err);
+    if (request->unsupported.count > 0)
+        status = name_list_read(request->unsupported.texts[0], &out->unsupported, err);
+    if (!status && request->expected.count > 0)
+        status = name_list_read(request->expected.texts[0], &out->expected, err);
+    for (size_t i = 0; !status && i < request->cases.count; i++)
+        status = name_list_add(&out->only, request->cases.texts[i], "--case", err);
     return status;
 }
 
-static tn_status read_setup(const conformance_wish *wish, conformance_setup *out, tn_error *err)
+static tn_status read_setup(const conformance_request *request, conformance_setup *out,
+                            tn_error *err)
 {
     uint64_t seed = (uint64_t)time(NULL) * UINT64_C(2654435761) % UINT32_MAX, patience = PATIENCE;
-    tn_status status = read_lists(wish, out, err);
+    tn_status status = read_lists(request, out, err);
     if (!status)
-        status = read_number(&wish->seed, "--seed", 0, UINT32_MAX, &seed, err);
+        status = read_number(&request->seed, "--seed", 0, UINT32_MAX, &seed, err);
     if (!status)
-        status = read_number(&wish->patience, "--patience", 1, 3600, &patience, err);
+        status = read_number(&request->patience, "--patience", 1, 3600, &patience, err);
     out->options = (suite_options){.seed = seed,
                                    .patience = (double)patience,
-                                   .lose = value_of(&wish->lose),
+                                   .lose = value_of(&request->lose),
                                    .only = &out->only,
                                    .unsupported = &out->unsupported,
                                    .expected = &out->expected,
-                                   .kernels_only = wish->kernels};
+                                   .kernels_only = request->kernels};
     return status;
 }
 
@@ -256,12 +258,12 @@ static int run_all(const target *on, const conformance_setup *setup, bool quietl
     return code;
 }
 
-static int report_run(const conformance_wish *wish, const command *self, const run *of)
+static int report_run(const conformance_request *request, const command *self, const run *of)
 {
     tn_error err;
-    if (wish->as_json)
+    if (request->as_json)
         write_run(of, self->name);
-    if (wish->out.count > 0 && save_run(of, wish->out.texts[0], &err))
+    if (request->out.count > 0 && save_run(of, request->out.texts[0], &err))
         return report_file(&err);
     return !run_is_sound(of)  ? EXIT_FAILURES_FOUND
            : run_is_empty(of) ? EXIT_UNAVAILABLE
@@ -285,7 +287,7 @@ static int finish(run *of, int code)
 
 /* Input and result of a search. */
 typedef struct search {
-    const conformance_wish *wish;
+    const conformance_request *request;
     bool kernels; /* also search for kernels of a named platform */
     target *on;
     run *of;
@@ -295,12 +297,12 @@ typedef struct search {
 static void find_devices(void *user)
 {
     search *s = user;
-    const conformance_wish *wish = s->wish;
-    s->code = add_device_files(&wish->files);
+    const conformance_request *request = s->request;
+    s->code = add_device_files(&request->files);
     if (!s->code)
-        s->code = wish->module.count > 0
-                      ? choose_by_module(wish->module.texts[0], s->on, s->of)
-                      : choose_by_name(value_of(&wish->platform), s->kernels, s->on, s->of);
+        s->code = request->module.count > 0
+                      ? choose_by_module(request->module.texts[0], s->on, s->of)
+                      : choose_by_name(value_of(&request->platform), s->kernels, s->on, s->of);
 }
 
 /* Probes and device properties must also finish within the patience of a case. */
@@ -364,44 +366,46 @@ static int check_kernels(const conformance_setup *setup, const target *on)
 }
 
 /* Lists the cases of the device interface; with --kernels, those of the kernels that were found. */
-static int list_cases(const conformance_wish *wish, const command *self, run *of)
+static int list_cases(const conformance_request *request, const command *self, run *of)
 {
-    if (wish->as_json)
+    if (request->as_json)
         write_run(of, self->name);
-    for (size_t i = 0; !wish->as_json && !wish->kernels && i < suite_count(); i++)
+    for (size_t i = 0; !request->as_json && !request->kernels && i < suite_count(); i++)
         print_rule(suite_at(i));
-    for (size_t i = 0; !wish->as_json && i < of->kernel_sets; i++) {
+    for (size_t i = 0; !request->as_json && i < of->kernel_sets; i++) {
         for (const suite_case *const *c = of->kernels[i]; *c; c++)
             print_rule(*c);
     }
     return EXIT_DONE;
 }
 
-static int test_target(const conformance_wish *wish, const command *self)
+static int test_target(const conformance_request *request, const command *self)
 {
     static conformance_setup setup;
     static run of;
     static target on;
     static search finding;
     tn_error err;
-    if (read_setup(wish, &setup, &err) ||
-        (wish->out.count > 0 && check_out(wish->out.texts[0], &err)))
+    if (read_setup(request, &setup, &err) ||
+        (request->out.count > 0 && check_out(request->out.texts[0], &err)))
         return report_file(&err);
     of.seed = setup.options.seed;
     read_date(of.date);
     bool by_name = names_kernels(&setup.only);
-    finding = (search){.wish = wish, .kernels = wish->kernels || by_name, .on = &on, .of = &of};
+    finding =
+        (search){.request = request, .kernels = request->kernels || by_name, .on = &on, .of = &of};
     int code = find_target(&finding, setup.options.patience);
     for (size_t i = 0; i < on.count && !code; i++) {
         if (on.chosen[i].kernels.count > 0)
             of.kernels[of.kernel_sets++] = on.chosen[i].kernels.cases;
     }
-    if (!code && (finding.kernels || wish->module.count > 0))
+    if (!code && (finding.kernels || request->module.count > 0))
         code = check_kernels(&setup, &on);
     if (!code)
-        code = wish->list ? list_cases(wish, self, &of) : run_all(&on, &setup, wish->as_json, &of);
+        code = request->list ? list_cases(request, self, &of)
+                             : run_all(&on, &setup, request->as_json, &of);
     if (of.platform_count > 0) {
-        int told = report_run(wish, self, &of);
+        int told = report_run(request, self, &of);
         code = told == EXIT_FAILURES_FOUND || !code ? told : code;
     }
     code = finish(&of, code);
@@ -411,41 +415,42 @@ static int test_target(const conformance_wish *wish, const command *self)
 
 int run_conformance(const command *self, int count, char **arguments)
 {
-    conformance_wish wish = {0};
+    conformance_request request = {0};
     const option_row rows[] = {
-        {"--module", "FILE", "test every platform and kernel of this module", NULL, &wish.module,
+        {"--module", "FILE", "test every platform and kernel of this module", NULL, &request.module,
          1},
-        {"--platform", "NAME", "test this platform; default: the current one", NULL, &wish.platform,
-         1},
+        {"--platform", "NAME", "test this platform; default: the current one", NULL,
+         &request.platform, 1},
         {"--device-file", "F", "also use the devices described in F; may be repeated", NULL,
-         &wish.files, OPTION_VALUES_MAX},
+         &request.files, OPTION_VALUES_MAX},
         {"--unsupported", "FILE", "file with cases that may be unsupported, one per line", NULL,
-         &wish.unsupported, 1},
+         &request.unsupported, 1},
         {"--expected", "FILE", "file with cases that are expected to fail, one per line", NULL,
-         &wish.expected, 1},
-        {"--out", "FILE", "also write the result to FILE, for publication", NULL, &wish.out, 1},
+         &request.expected, 1},
+        {"--out", "FILE", "also write the result to FILE, for publication", NULL, &request.out, 1},
         {"--case", "NAME", "run only this case, or all with this prefix; may be repeated", NULL,
-         &wish.cases, OPTION_VALUES_MAX},
-        {"--seed", "N", "seed of the random data, to repeat a run", NULL, &wish.seed, 1},
-        {"--patience", "S", "time limit per case in seconds; default 30", NULL, &wish.patience, 1},
+         &request.cases, OPTION_VALUES_MAX},
+        {"--seed", "N", "seed of the random data, to repeat a run", NULL, &request.seed, 1},
+        {"--patience", "S", "time limit per case in seconds; default 30", NULL, &request.patience,
+         1},
         {"--lose", "COMMAND", "command that makes the device fail, for the cases lost.*", NULL,
-         &wish.lose, 1},
+         &request.lose, 1},
         {"--kernels", NULL, "test only kernels: the module's, or all of the platform",
-         &wish.kernels, NULL, 0},
+         &request.kernels, NULL, 0},
         {"--list", NULL, "only list the cases with their rules; with --kernels those of kernels",
-         &wish.list, NULL, 0},
-        {"--json", NULL, "print JSON", &wish.as_json, NULL, 0},
+         &request.list, NULL, 0},
+        {"--json", NULL, "print JSON", &request.as_json, NULL, 0},
     };
     int code = options_read(self, rows, sizeof rows / sizeof rows[0], count, arguments);
     if (code != OPTIONS_RUN)
         return code;
-    if (wish.module.count > 0 && wish.platform.count > 0) {
+    if (request.module.count > 0 && request.platform.count > 0) {
         fprintf(stderr, "tenon %s: use either --module or --platform, not both\n", self->name);
         return EXIT_WRONG_USE;
     }
-    if (!wish.list || wish.kernels)
-        return test_target(&wish, self);
+    if (!request.list || request.kernels)
+        return test_target(&request, self);
     static run none;
     read_date(none.date);
-    return list_cases(&wish, self, &none);
+    return list_cases(&request, self, &none);
 }

@@ -8,13 +8,13 @@
 #include "report.h"
 #include "rules.h"
 
-typedef struct doctor_wish {
+typedef struct doctor_request {
     bool as_json;
     bool fresh;
     bool quick;
     option_values html;
     option_values files;
-} doctor_wish;
+} doctor_request;
 
 static void add_broken_libraries(const findings *found, text_line *out)
 {
@@ -78,43 +78,43 @@ static void write_all(const findings *found, const char *name)
 }
 
 /* Prints the report first, so that it is not lost if the page cannot be written. */
-static int write_reports(const command *self, const doctor_wish *wish, const findings *found)
+static int write_reports(const command *self, const doctor_request *request, const findings *found)
 {
-    const char *path = wish->html.count ? wish->html.texts[0] : NULL;
+    const char *path = request->html.count ? request->html.texts[0] : NULL;
     tn_error err;
     if (path && strcmp(path, "-") == 0) {
         page_write(found, stdout);
         return EXIT_DONE;
     }
-    if (wish->as_json)
+    if (request->as_json)
         write_all(found, self->name);
     else
         print_all(found);
     if (path && page_save(found, path, &err))
         return report_error(&err);
-    if (path && !wish->as_json)
+    if (path && !request->as_json)
         text_wrapped(0, "page: ", 6, path);
     return EXIT_DONE;
 }
 
-static int read_options(const command *self, int count, char **arguments, doctor_wish *wish)
+static int read_options(const command *self, int count, char **arguments, doctor_request *request)
 {
     const option_row rows[] = {
-        {"--json", NULL, "print JSON", &wish->as_json, NULL, 0},
+        {"--json", NULL, "print JSON", &request->as_json, NULL, 0},
         {"--html", "FILE",
          "also write a self-contained HTML page; - writes only the page, to stdout", NULL,
-         &wish->html, 1},
-        {"--fresh", NULL, "probe unknown modules again, ignoring cached results", &wish->fresh,
+         &request->html, 1},
+        {"--fresh", NULL, "probe unknown modules again, ignoring cached results", &request->fresh,
          NULL, 0},
         {"--quick", NULL, "do not check or time kernels, and open no libraries except drivers",
-         &wish->quick, NULL, 0},
+         &request->quick, NULL, 0},
         {"--device-file", "F", "also use the devices described in F; may be repeated", NULL,
-         &wish->files, OPTION_VALUES_MAX},
+         &request->files, OPTION_VALUES_MAX},
     };
     int code = options_read(self, rows, sizeof rows / sizeof rows[0], count, arguments);
     if (code != OPTIONS_RUN)
         return code;
-    if (wish->as_json && wish->html.count && strcmp(wish->html.texts[0], "-") == 0) {
+    if (request->as_json && request->html.count && strcmp(request->html.texts[0], "-") == 0) {
         fprintf(stderr, "tenon %s: --json and --html - cannot both write to stdout\n", self->name);
         return EXIT_WRONG_USE;
     }
@@ -123,14 +123,14 @@ static int read_options(const command *self, int count, char **arguments, doctor
 
 /* Gathers kernels first, so that the state of libraries and modules includes what trying them
  * showed. */
-static tn_status gather(const doctor_wish *wish, findings *out, tn_error *err)
+static tn_status gather(const doctor_request *request, findings *out, tn_error *err)
 {
     enum { ALL = FIND_PLATFORMS | FIND_MACHINE | FIND_SETTINGS | FIND_MODULES | FIND_LIBRARIES };
-    const uint32_t topology = wish->quick ? FIND_TOPOLOGY_BASIC : FIND_TOPOLOGY;
+    const uint32_t topology = request->quick ? FIND_TOPOLOGY_BASIC : FIND_TOPOLOGY;
     found_kernels kernels = {0};
-    kernels_progress *show = wish->as_json ? NULL : progress_show;
-    tn_status status = wish->quick ? kernels_gather_lock(&kernels, err)
-                                   : kernels_gather(show, NULL, &kernels, err);
+    kernels_progress *show = request->as_json ? NULL : progress_show;
+    tn_status status = request->quick ? kernels_gather_lock(&kernels, err)
+                                      : kernels_gather(show, NULL, &kernels, err);
     if (!status)
         status = findings_gather(ALL | topology, out, err);
     if (status)
@@ -142,20 +142,20 @@ static tn_status gather(const doctor_wish *wish, findings *out, tn_error *err)
 
 int run_doctor(const command *self, int count, char **arguments)
 {
-    doctor_wish wish = {0};
+    doctor_request request = {0};
     findings found;
     tn_error err;
-    int code = read_options(self, count, arguments, &wish);
+    int code = read_options(self, count, arguments, &request);
     if (code != OPTIONS_RUN)
         return code;
-    if (wish.fresh && tn_module_verdicts_ignore(&err))
+    if (request.fresh && tn_module_verdicts_ignore(&err))
         return report_error(&err);
-    if ((code = add_device_files(&wish.files)))
+    if ((code = add_device_files(&request.files)))
         return code;
-    if (gather(&wish, &found, &err))
+    if (gather(&request, &found, &err))
         return report_error(&err);
     rules_say_unknown();
-    code = write_reports(self, &wish, &found);
+    code = write_reports(self, &request, &found);
     if (code == EXIT_DONE)
         code = findings_count_broken(&found) ? EXIT_FAILURES_FOUND : code_of_choice(&found);
     findings_release(&found);

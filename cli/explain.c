@@ -7,11 +7,11 @@
 #include "options.h"
 #include "rules.h"
 
-typedef struct explain_wish {
+typedef struct explain_request {
     option_values problems;
     option_values files;
     bool as_json;
-} explain_wish;
+} explain_request;
 
 static const char who[] = " explain";
 
@@ -94,22 +94,23 @@ static int decide(const option_values *wanted, explained *out)
     tn_error err;
     for (size_t i = 0; options_sets() > 0 && i < wanted->count; i++) {
         if (tn_explain(NULL, wanted->texts[i], &out[i].before, &err))
-            return report_wish(who, &err);
+            return report_request(who, &err);
     }
     int code = options_apply();
     if (code == OPTIONS_RUN)
         rules_say_unknown();
     for (size_t i = 0; code == OPTIONS_RUN && i < wanted->count; i++) {
         if (tn_explain(NULL, wanted->texts[i], &out[i].now, &err))
-            return report_wish(who, &err);
+            return report_request(who, &err);
     }
     return code;
 }
 
-static int report_problems(const command *self, const explain_wish *wish, const explained *problems)
+static int report_problems(const command *self, const explain_request *request,
+                           const explained *problems)
 {
     explained_world world = {.found = {0}};
-    size_t count = wish->problems.count;
+    size_t count = request->problems.count;
     int code = EXIT_DONE;
     tn_error err;
     tn_status status = findings_gather(FIND_PLATFORMS | FIND_MACHINE, &world.found, &err);
@@ -117,7 +118,7 @@ static int report_problems(const command *self, const explain_wish *wish, const 
         status = settings_gather(&world.settings, &err);
     if (status)
         code = report_error(&err);
-    else if (wish->as_json)
+    else if (request->as_json)
         write_all(self, &world, problems, count);
     else
         print_all(&world, problems, count);
@@ -164,25 +165,25 @@ static void print_problem_help(void)
 
 int run_explain(const command *self, int count, char **arguments)
 {
-    explain_wish wish = {0};
+    explain_request request = {0};
     explained problems[OPTION_VALUES_MAX] = {{0}};
     const option_row rows[] = {
         {"PROBLEM", NULL, "the problem, such as matmul:f32:m=512,n=512,k=64@cpu:0", NULL,
-         &wish.problems, OPTION_VALUES_MAX},
+         &request.problems, OPTION_VALUES_MAX},
         {"--device-file", "F", "also use the devices described in F; may be repeated", NULL,
-         &wish.files, OPTION_VALUES_MAX},
-        {"--json", NULL, "print JSON", &wish.as_json, NULL, 0},
+         &request.files, OPTION_VALUES_MAX},
+        {"--json", NULL, "print JSON", &request.as_json, NULL, 0},
     };
     int code = options_parse(self, rows, sizeof rows / sizeof rows[0], count, arguments);
     if (code == EXIT_DONE)
         print_problem_help();
     if (code != OPTIONS_RUN || (code = options_need(self, &rows[0])) != OPTIONS_RUN ||
-        (code = add_device_files(&wish.files)))
+        (code = add_device_files(&request.files)))
         return code;
-    code = decide(&wish.problems, problems);
+    code = decide(&request.problems, problems);
     if (code == OPTIONS_RUN)
-        code = report_problems(self, &wish, problems);
-    for (size_t i = 0; i < wish.problems.count; i++) {
+        code = report_problems(self, &request, problems);
+    for (size_t i = 0; i < request.problems.count; i++) {
         tn_decision_release(problems[i].now);
         tn_decision_release(problems[i].before);
     }

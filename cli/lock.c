@@ -4,13 +4,13 @@
 #include "rules.h"
 #include "text.h"
 
-typedef struct lock_wish {
+typedef struct lock_request {
     option_values words; /* the action and its arguments */
     option_values device;
     option_values files;
     bool strict;
     bool as_json;
-} lock_wish;
+} lock_request;
 
 static const char who[] = " lock";
 
@@ -40,11 +40,12 @@ static void write_row(json *to, const char *kind, const tn_lock_row *row)
     json_end_object(to);
 }
 
-static void begin_document(json *to, const command *self, const lock_wish *wish, size_t differences)
+static void begin_document(json *to, const command *self, const lock_request *request,
+                           size_t differences)
 {
     json_begin_document(to, self->name);
-    json_text(to, "action", wish->words.texts[0]);
-    json_text(to, "file", wish->words.texts[1]);
+    json_text(to, "action", request->words.texts[0]);
+    json_text(to, "file", request->words.texts[1]);
     json_integer(to, "differences", (int64_t)differences);
     json_begin_list(to, "rows");
 }
@@ -64,10 +65,11 @@ static void print_row(const char *kind, int colour, const char *text)
 
 /* Results of a comparison. */
 
-static void write_report(const command *self, const lock_wish *wish, const tn_lock_report *report)
+static void write_report(const command *self, const lock_request *request,
+                         const tn_lock_report *report)
 {
     json to = {0};
-    begin_document(&to, self, wish, tn_lock_report_differences(report));
+    begin_document(&to, self, request, tn_lock_report_differences(report));
     for (size_t i = 0; i < tn_lock_report_count(report); i++) {
         const tn_lock_row *row = tn_lock_report_row(report, i);
         write_row(&to, tn_lock_row_name(row->kind), row);
@@ -93,38 +95,39 @@ static void print_report(const tn_lock_report *report)
     text_wrapped(0, "", 0, line.text);
 }
 
-static void report_lock(const command *self, const lock_wish *wish, const tn_lock_report *report)
+static void report_lock(const command *self, const lock_request *request,
+                        const tn_lock_report *report)
 {
-    if (wish->as_json)
-        write_report(self, wish, report);
+    if (request->as_json)
+        write_report(self, request, report);
     else
         print_report(report);
 }
 
-static int check_lock(const command *self, const lock_wish *wish)
+static int check_lock(const command *self, const lock_request *request)
 {
     tn_lock_report *report = NULL;
     tn_device *device = NULL;
     tn_error err;
     tn_status status =
-        wish->device.count ? tn_device_get(wish->device.texts[0], &device, &err) : TN_OK;
+        request->device.count ? tn_device_get(request->device.texts[0], &device, &err) : TN_OK;
     if (!status)
-        status = tn_lock_check(NULL, wish->words.texts[1], device, &report, &err);
+        status = tn_lock_check(NULL, request->words.texts[1], device, &report, &err);
     if (status)
-        return report_wish(who, &err);
-    report_lock(self, wish, report);
+        return report_request(who, &err);
+    report_lock(self, request, report);
     int code = count_unmet(report) ? EXIT_REFUSED : EXIT_DONE;
     tn_lock_report_release(report);
     return code;
 }
 
-static int diff_locks(const command *self, const lock_wish *wish)
+static int diff_locks(const command *self, const lock_request *request)
 {
     tn_lock_report *report = NULL;
     tn_error err;
-    if (tn_lock_diff(wish->words.texts[1], wish->words.texts[2], &report, &err))
-        return report_wish(who, &err);
-    report_lock(self, wish, report);
+    if (tn_lock_diff(request->words.texts[1], request->words.texts[2], &report, &err))
+        return report_request(who, &err);
+    report_lock(self, request, report);
     int code = tn_lock_report_differences(report) ? EXIT_FAILURES_FOUND : EXIT_DONE;
     tn_lock_report_release(report);
     return code;
@@ -166,9 +169,9 @@ static bool is_untested(const tn_candidate *taken)
     return taken && taken->verdict == TN_VERDICT_UNTESTED;
 }
 
-static void print_end(const lock_wish *wish, const written *all)
+static void print_end(const lock_request *request, const written *all)
 {
-    const char *file = wish->words.texts[1];
+    const char *file = request->words.texts[1];
     text_line line = {0};
     size_t untested = 0;
     for (size_t i = 0; i < all->count; i++)
@@ -184,12 +187,12 @@ static void print_end(const lock_wish *wish, const written *all)
     text_wrapped(0, "", 0, line.text);
 }
 
-static void report_written(const command *self, const lock_wish *wish, const written *all)
+static void report_written(const command *self, const lock_request *request, const written *all)
 {
     static const char kind[] = "written";
     json to = {0};
-    if (wish->as_json)
-        begin_document(&to, self, wish, 0);
+    if (request->as_json)
+        begin_document(&to, self, request, 0);
     for (size_t i = 0; i < all->count; i++) {
         const tn_candidate *taken = tn_decision_chosen(all->decisions[i]);
         tn_lock_row row = {.problem = tn_decision_problem(all->decisions[i]),
@@ -199,41 +202,41 @@ static void report_written(const command *self, const lock_wish *wish, const wri
         text_add(&line, "%s: %s%s", row.problem, row.locked,
                  is_untested(taken) ? ", untested" : "");
         row.text = line.text;
-        if (wish->as_json)
+        if (request->as_json)
             write_row(&to, kind, &row);
         else
             print_row(kind, is_untested(taken) ? PAINT_ODD : PAINT_GOOD, row.text);
     }
-    if (wish->as_json)
+    if (request->as_json)
         end_document(&to);
     else
-        print_end(wish, all);
+        print_end(request, all);
 }
 
-static int write_lock(const command *self, const lock_wish *wish)
+static int write_lock(const command *self, const lock_request *request)
 {
     const tn_lock_write_args args = {.struct_size = sizeof args,
-                                     .path = wish->words.texts[1],
-                                     .problems = wish->words.texts + 2,
-                                     .count = wish->words.count - 2,
-                                     .flags = wish->strict ? TN_LOCK_STRICT : 0};
+                                     .path = request->words.texts[1],
+                                     .problems = request->words.texts + 2,
+                                     .count = request->words.count - 2,
+                                     .flags = request->strict ? TN_LOCK_STRICT : 0};
     written all = {.count = 0};
     tn_error err;
     tn_status status = tn_lock_write(NULL, &args, &err);
     if (!status)
         status = gather_written(&args, &all, &err);
     if (!status)
-        report_written(self, wish, &all);
+        report_written(self, request, &all);
     for (size_t i = 0; i < all.count; i++)
         tn_decision_release(all.decisions[i]);
-    return status ? report_wish(who, &err) : EXIT_DONE;
+    return status ? report_request(who, &err) : EXIT_DONE;
 }
 
 static const struct action {
     const char *name;
     const char *takes;
     size_t least, most; /* number of words, including the action's name */
-    int (*run)(const command *self, const lock_wish *wish);
+    int (*run)(const command *self, const lock_request *request);
 } actions[] = {
     {"write", "FILE PROBLEM...", 3, OPTION_VALUES_MAX, write_lock},
     {"check", "FILE", 2, 2, check_lock},
@@ -254,18 +257,18 @@ static const struct action *find_action(const char *name)
     tn_fail(&err, TN_INVALID_ARGUMENT, 0, "",
             "unknown action \"%.80s\": expected write, check or diff%s", name,
             suggestion(name, names, ACTIONS));
-    (void)report_wish(who, &err);
+    (void)report_request(who, &err);
     return NULL;
 }
 
 /* Whether the arguments fit the action; reports an error otherwise. */
-static bool is_sound(const struct action *action, const lock_wish *wish)
+static bool is_sound(const struct action *action, const lock_request *request)
 {
-    if (wish->strict && action->run != write_lock)
+    if (request->strict && action->run != write_lock)
         fprintf(stderr, "tenon%s: --strict is only for write\n", who);
-    else if (wish->device.count && action->run != check_lock)
+    else if (request->device.count && action->run != check_lock)
         fprintf(stderr, "tenon%s: --device is only for check\n", who);
-    else if (wish->words.count < action->least || wish->words.count > action->most)
+    else if (request->words.count < action->least || request->words.count > action->most)
         fprintf(stderr, "tenon%s: %s expects %s: tenon lock %s %s\n", who, action->name,
                 action->takes, action->name, action->takes);
     else
@@ -275,28 +278,28 @@ static bool is_sound(const struct action *action, const lock_wish *wish)
 
 int run_lock(const command *self, int count, char **arguments)
 {
-    lock_wish wish = {0};
+    lock_request request = {0};
     const option_row rows[] = {
-        {"ACTION", NULL, "write FILE PROBLEM..., check FILE, or diff FILE FILE", NULL, &wish.words,
-         OPTION_VALUES_MAX},
+        {"ACTION", NULL, "write FILE PROBLEM..., check FILE, or diff FILE FILE", NULL,
+         &request.words, OPTION_VALUES_MAX},
         {"--strict", NULL, "write: make the lock reject problems that it does not list",
-         &wish.strict, NULL, 0},
+         &request.strict, NULL, 0},
         {"--device", "NAME", "check: test every problem on this device, which may be described",
-         NULL, &wish.device, 1},
+         NULL, &request.device, 1},
         {"--device-file", "F", "also use the devices described in F; may be repeated", NULL,
-         &wish.files, OPTION_VALUES_MAX},
-        {"--json", NULL, "print JSON", &wish.as_json, NULL, 0},
+         &request.files, OPTION_VALUES_MAX},
+        {"--json", NULL, "print JSON", &request.as_json, NULL, 0},
     };
     int code = options_read(self, rows, sizeof rows / sizeof rows[0], count, arguments);
     if (code != OPTIONS_RUN || (code = options_need(self, &rows[0])) != OPTIONS_RUN)
         return code;
-    const struct action *action = find_action(wish.words.texts[0]);
-    if (!action || !is_sound(action, &wish))
+    const struct action *action = find_action(request.words.texts[0]);
+    if (!action || !is_sound(action, &request))
         return EXIT_WRONG_USE;
-    code = add_device_files(&wish.files);
+    code = add_device_files(&request.files);
     if (code)
         return code;
     if (action->run != diff_locks)
         rules_say_unknown();
-    return action->run(self, &wish);
+    return action->run(self, &request);
 }

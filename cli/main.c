@@ -72,7 +72,7 @@ int report_error(const tn_error *err)
     return code_of_status(err->status);
 }
 
-int report_wish(const char *who, const tn_error *err)
+int report_request(const char *who, const tn_error *err)
 {
     fprintf(stderr, "tenon%s: %s\n", who, text_clean(err->message));
     return code_of_status(err->status);

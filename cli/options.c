@@ -33,7 +33,7 @@ int options_apply(void)
     print_problems();
     for (size_t i = 0; i < sets.count; i++) {
         if (tn_settings_set(sets.texts[i], &err))
-            return report_wish(": --set", &err);
+            return report_request(": --set", &err);
     }
     return OPTIONS_RUN;
 }

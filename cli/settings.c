@@ -7,12 +7,12 @@
 #include "rules.h"
 #include "text.h"
 
-typedef struct settings_wish {
+typedef struct settings_request {
     option_values words; /* the action and its arguments */
     bool as_json;
     bool as_markdown;
     bool save;
-} settings_wish;
+} settings_request;
 
 /* Results of `set` besides the rows. */
 typedef struct settings_change {
@@ -64,17 +64,17 @@ static void write_document(const command *self, const found_settings *found,
     json_end_document(&to);
 }
 
-static int run_list(const command *self, const settings_wish *wish)
+static int run_list(const command *self, const settings_request *request)
 {
     found_settings found;
     tn_error err;
-    if (wish->as_markdown) {
+    if (request->as_markdown) {
         settings_print_markdown();
         return EXIT_DONE;
     }
     if (settings_gather(&found, &err))
         return report_error(&err);
-    if (wish->as_json)
+    if (request->as_json)
         write_document(self, &found, NULL, NULL);
     else
         settings_print(&found);
@@ -83,20 +83,20 @@ static int run_list(const command *self, const settings_wish *wish)
 }
 
 /* Runs `get` and `origin`. */
-static int run_one(const command *self, const settings_wish *wish)
+static int run_one(const command *self, const settings_request *request)
 {
     found_settings found;
     tn_setting setting;
     tn_error err;
-    if (tn_setting_get(wish->words.texts[1], &setting, &err))
-        return report_wish(who, &err);
+    if (tn_setting_get(request->words.texts[1], &setting, &err))
+        return report_request(who, &err);
     if (settings_gather(&found, &err))
         return report_error(&err);
     const found_setting *row = &found.rows[setting];
-    if (wish->as_json)
+    if (request->as_json)
         write_document(self, &found, row, NULL);
     else
-        printf("%s\n", strcmp(wish->words.texts[0], "get") == 0 ? row->value : row->origin.text);
+        printf("%s\n", strcmp(request->words.texts[0], "get") == 0 ? row->value : row->origin.text);
     settings_release(&found);
     return EXIT_DONE;
 }
@@ -147,7 +147,7 @@ static void print_change(const found_settings *found, const settings_change *cha
  * written or is being written, the request itself was correct (unavailable). */
 static int report_unsaved(const tn_error *err)
 {
-    int code = report_wish(who, err);
+    int code = report_request(who, err);
     switch (err->status) {
     case TN_CORRUPT: return EXIT_WRONG_USE;
     case TN_NOT_FOUND:
@@ -159,11 +159,11 @@ static int report_unsaved(const tn_error *err)
 }
 
 /* Applies the setting to this process, which ends soon, and compares. */
-static int run_set(const command *self, const settings_wish *wish)
+static int run_set(const command *self, const settings_request *request)
 {
     found_settings before, after;
     settings_change change = {.before = &before};
-    const char *text = wish->words.texts[1];
+    const char *text = request->words.texts[1];
     tn_change parsed;
     tn_error err;
     if (settings_gather(&before, &err))
@@ -171,16 +171,16 @@ static int run_set(const command *self, const settings_wish *wish)
     tn_status status = tn_setting_parse(text, &parsed, &err);
     if (!status)
         status = tn_settings_change(&parsed, 1, &err);
-    bool unsaved = !status && wish->save && (status = tn_settings_save(text, &err)) != TN_OK;
+    bool unsaved = !status && request->save && (status = tn_settings_save(text, &err)) != TN_OK;
     if (!status)
         status = settings_gather(&after, &err);
     if (status) {
         settings_release(&before);
-        return unsaved ? report_unsaved(&err) : report_wish(who, &err);
+        return unsaved ? report_unsaved(&err) : report_request(who, &err);
     }
     change.row = &after.rows[parsed.setting];
-    change.saved = wish->save;
-    if (wish->as_json)
+    change.saved = request->save;
+    if (request->as_json)
         write_document(self, &after, change.row, &change);
     else
         print_change(&after, &change);
@@ -192,7 +192,7 @@ static int run_set(const command *self, const settings_wish *wish)
 static const struct action {
     const char *name;
     const char *takes; /* NULL for no argument */
-    int (*run)(const command *self, const settings_wish *wish);
+    int (*run)(const command *self, const settings_request *request);
 } actions[] = {{"list", NULL, run_list},
                {"get", "K", run_one},
                {"origin", "K", run_one},
@@ -212,47 +212,49 @@ static const struct action *find_action(const char *name)
     tn_fail(&err, TN_INVALID_ARGUMENT, 0, "",
             "unknown action \"%.80s\": expected list, get, origin or set%s", name,
             suggestion(name, names, ACTIONS));
-    (void)report_wish(who, &err);
+    (void)report_request(who, &err);
     return NULL;
 }
 
 /* Whether the arguments fit the action; reports an error otherwise. */
-static bool is_sound(const command *self, const struct action *action, const settings_wish *wish)
+static bool is_sound(const command *self, const struct action *action,
+                     const settings_request *request)
 {
     const char *fault = NULL;
     bool lists = action->run == run_list;
-    if (wish->save && action->run != run_set)
+    if (request->save && action->run != run_set)
         fault = "--save is only for set";
-    else if (wish->as_markdown && (!lists || wish->as_json))
+    else if (request->as_markdown && (!lists || request->as_json))
         fault = "--markdown is only for list, without --json";
-    else if (lists && wish->words.count > 1)
+    else if (lists && request->words.count > 1)
         fault = "list takes no key";
     if (fault)
         fprintf(stderr, "tenon %s: %s\n", self->name, fault);
-    else if (action->takes && wish->words.count < 2)
+    else if (action->takes && request->words.count < 2)
         fprintf(stderr, "tenon %s: %s expects a key: %s %s\n", self->name, action->name,
                 action->name, action->takes);
-    return !fault && (!action->takes || wish->words.count == 2);
+    return !fault && (!action->takes || request->words.count == 2);
 }
 
 int run_settings(const command *self, int count, char **arguments)
 {
-    settings_wish wish = {0};
+    settings_request request = {0};
     const option_row rows[] = {
-        {"ACTION", NULL, "list, get, origin or set; default list", NULL, &wish.words, 2},
-        {"--save", NULL, "set: also write the value to the configuration file", &wish.save, NULL,
+        {"ACTION", NULL, "list, get, origin or set; default list", NULL, &request.words, 2},
+        {"--save", NULL, "set: also write the value to the configuration file", &request.save, NULL,
          0},
-        {"--json", NULL, "print JSON", &wish.as_json, NULL, 0},
-        {"--markdown", NULL, "list: write the tables of docs/settings.md", &wish.as_markdown, NULL,
-         0},
+        {"--json", NULL, "print JSON", &request.as_json, NULL, 0},
+        {"--markdown", NULL, "list: write the tables of docs/settings.md", &request.as_markdown,
+         NULL, 0},
     };
     int code = options_read(self, rows, sizeof rows / sizeof rows[0], count, arguments);
     if (code != OPTIONS_RUN)
         return code;
-    const struct action *action = wish.words.count ? find_action(wish.words.texts[0]) : &actions[0];
-    if (!action || !is_sound(self, action, &wish))
+    const struct action *action =
+        request.words.count ? find_action(request.words.texts[0]) : &actions[0];
+    if (!action || !is_sound(self, action, &request))
         return EXIT_WRONG_USE;
-    code = action->run(self, &wish);
+    code = action->run(self, &request);
     if (code == EXIT_DONE)
         rules_say_unknown();
     return code;

@@ -4,21 +4,22 @@
 #include "devices.h"
 #include "rules.h"
 
-int trials_decide(const char *who, const trials_wish *wish, trials *out)
+int trials_decide(const char *who, const trials_request *request, trials *out)
 {
     tn_error err;
-    *out = (trials){.wish = wish};
-    if (wish->all_kernels && wish->kernel.count) {
+    *out = (trials){.request = request};
+    if (request->all_kernels && request->kernel.count) {
         fprintf(stderr, "tenon%s: use either --kernel or --all-kernels, not both\n", who);
         return EXIT_WRONG_USE;
     }
-    int code = add_device_files(&wish->files);
+    int code = add_device_files(&request->files);
     if (code)
         return code;
     rules_say_unknown();
-    for (; out->count < wish->problems.count; out->count++) {
-        if (tn_explain(NULL, wish->problems.texts[out->count], &out->decisions[out->count], &err))
-            return report_wish(who, &err);
+    for (; out->count < request->problems.count; out->count++) {
+        if (tn_explain(NULL, request->problems.texts[out->count], &out->decisions[out->count],
+                       &err))
+            return report_request(who, &err);
     }
     return OPTIONS_RUN;
 }
@@ -40,7 +41,7 @@ static const tn_candidate *find_usable(const trials *of, size_t problem, size_t 
     for (size_t i = 0; i < tn_decision_count(decision); i++) {
         const tn_candidate *candidate = tn_decision_candidate(decision, i);
         bool counts = candidate_may_run(candidate) ||
-                      (of->wish->quarantined && candidate->verdict == TN_VERDICT_QUARANTINED);
+                      (of->request->quarantined && candidate->verdict == TN_VERDICT_QUARANTINED);
         if (counts && (*out_count)++ == index)
             return candidate;
     }
@@ -50,7 +51,7 @@ static const tn_candidate *find_usable(const trials *of, size_t problem, size_t 
 size_t trials_kernels(const trials *of, size_t problem)
 {
     size_t count = 1;
-    if (of->wish->all_kernels)
+    if (of->request->all_kernels)
         (void)find_usable(of, problem, SIZE_MAX, &count);
     return count > 0 ? count : 1;
 }
@@ -58,8 +59,8 @@ size_t trials_kernels(const trials *of, size_t problem)
 const char *trials_kernel(const trials *of, size_t problem, size_t index)
 {
     size_t count;
-    if (!of->wish->all_kernels)
-        return of->wish->kernel.count ? of->wish->kernel.texts[0] : NULL;
+    if (!of->request->all_kernels)
+        return of->request->kernel.count ? of->request->kernel.texts[0] : NULL;
     const tn_candidate *found = find_usable(of, problem, index, &count);
     return found ? found->kernel : NULL;
 }

@@ -4,25 +4,25 @@
 
 #include "options.h"
 
-typedef struct trials_wish {
+typedef struct trials_request {
     option_values problems;
     option_values kernel;
     option_values files; /* device description files */
     bool all_kernels;
     bool quarantined; /* also try kernels that are in quarantine */
     bool as_json;
-} trials_wish;
+} trials_request;
 
 typedef struct trials {
-    const trials_wish *wish;
+    const trials_request *request;
     tn_decision *decisions[OPTION_VALUES_MAX];
     size_t count;
 } trials;
 
 /* Decides every problem first, so that errors are reported before anything runs. Returns
  * OPTIONS_RUN, or the exit code of the reported error. Release `out` in either case. `who` is as
- * for report_wish. */
-int trials_decide(const char *who, const trials_wish *wish, trials *out);
+ * for report_request. */
+int trials_decide(const char *who, const trials_request *request, trials *out);
 void trials_release(trials *of);
 
 /* Number of kernels to try for a problem. At least 1: if there is no kernel, that trial reports

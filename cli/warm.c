@@ -316,14 +316,14 @@ static int warm(const command *self, const char *path, FILE *file, bool as_json)
     int fault = read_all(file, &text, &size);
     if (fault) {
         tn_fail(&err, TN_IO, fault, "", "\"%s\": %s", path, strerror(fault));
-        return report_wish(who, &err);
+        return report_request(who, &err);
     }
     lines list = {.at = text, .end = text + size};
     skip_mark(&list);
     if (is_lock(list.at, (size_t)(list.end - list.at)) &&
         !(status = tn_lock_check(NULL, path, NULL, &report, &err)))
         status = tn_lock_use(path, &err);
-    int code = status ? report_wish(who, &err) : run_file(self, path, &list, report, as_json);
+    int code = status ? report_request(who, &err) : run_file(self, path, &list, report, as_json);
     tn_lock_report_release(report);
     free(text);
     return code;
@@ -345,7 +345,7 @@ int run_warm(const command *self, int count, char **arguments)
     FILE *file = fopen(path.texts[0], "rb");
     if (!file) {
         tn_fail(&err, TN_IO, errno, "", "\"%s\": %s", path.texts[0], strerror(errno));
-        return report_wish(who, &err);
+        return report_request(who, &err);
     }
     rules_say_unknown();
     code = warm(self, path.texts[0], file, as_json);

@@ -17,7 +17,7 @@ static struct {
     tn_parallel_engine engine; /* parallel_for is NULL: the program set no engine */
     _Atomic bool openmp;       /* without an engine: use OpenMP threads, not the pool */
     tni_pool *pool;
-    int32_t wished;       /* requested threads; 0: the thread budget */
+    int32_t requested;    /* requested threads; 0: the thread budget */
     int64_t running;      /* number of running loops */
     _Atomic int32_t hint; /* last result of tni_parallel_threads; 0: invalidated */
 } process = {.lock = TNI_MUTEX_INIT};
@@ -82,8 +82,8 @@ static int32_t budget(void)
 
 static int32_t requested_threads(void)
 {
-    if (process.wished > 0)
-        return process.wished;
+    if (process.requested > 0)
+        return process.requested;
     int32_t threads = budget();
     return threads < TNI_POOL_THREADS_MAX ? threads : TNI_POOL_THREADS_MAX;
 }
@@ -131,7 +131,7 @@ void tni_parallel_for(int64_t count, tn_task *task, void *user)
     if (in_engine) /* the engine falls back on Tenon's own pool */
         engine.parallel_for = NULL;
     tni_pool *pool = engine.parallel_for || openmp ? NULL : pool_get();
-    int32_t wished = process.wished;
+    int32_t requested = process.requested;
     process.running++;
     counted = true;
     unlock();
@@ -141,7 +141,7 @@ void tni_parallel_for(int64_t count, tn_task *task, void *user)
         engine.parallel_for(engine.self, count, run_one, &(struct call){task, user});
         in_engine = false;
     } else if (openmp)
-        tni_openmp_for(wished, count, task, user);
+        tni_openmp_for(requested, count, task, user);
     else if (pool)
         tni_pool_run(pool, count, task, user);
     else
@@ -182,7 +182,7 @@ tn_status tn_parallel_engine_set(const tn_parallel_engine *engine, tn_error *err
 static int32_t openmp_threads(void)
 {
     int32_t threads = tni_openmp_threads();
-    return process.wished > 0 && process.wished < threads ? process.wished : threads;
+    return process.requested > 0 && process.requested < threads ? process.requested : threads;
 }
 
 int32_t tni_parallel_threads(void)
@@ -225,7 +225,7 @@ tn_status tni_parallel_threads_set(int32_t threads, tni_pool **out_ended, tn_err
     if (!busy) {
         *out_ended = process.pool;
         process.pool = NULL;
-        process.wished = threads;
+        process.requested = threads;
         process.hint = 0;
     }
     unlock();

@@ -283,7 +283,7 @@ static tn_status visit(tni_registry *registry, tni_place *place, tn_error *err)
 static tni_place *next_place(tni_registry *registry)
 {
     tni_place *found = NULL;
-    const tni_list *lists[] = {&registry->wishes, &registry->standing};
+    const tni_list *lists[] = {&registry->requests, &registry->standing};
     tni_mutex_lock(&registry->lock);
     for (size_t l = 0; l < 2; l++) {
         for (size_t i = 0; !found && i < lists[l]->count; i++) {

@@ -32,7 +32,7 @@ struct tni_registry {
     tni_condition changed;
     uint64_t loader; /* the loading thread, or 0 */
     unsigned loader_fork;
-    tni_list wishes;   /* places the program added */
+    tni_list requests; /* places the program added */
     tni_list standing; /* the module folder and those of the variable */
     tni_list records;  /* published tni_record */
     size_t builtins_done;

@@ -116,12 +116,12 @@ void tni_registry_destroy(tni_registry *registry)
         return;
     for (size_t i = 0; i < registry->records.count; i++)
         tni_record_destroy(registry->records.items[i]);
-    for (size_t i = 0; i < registry->wishes.count; i++)
-        tni_place_destroy(registry->wishes.items[i]);
+    for (size_t i = 0; i < registry->requests.count; i++)
+        tni_place_destroy(registry->requests.items[i]);
     for (size_t i = 0; i < registry->standing.count; i++)
         tni_place_destroy(registry->standing.items[i]);
     tni_release(registry->records.items);
-    tni_release(registry->wishes.items);
+    tni_release(registry->requests.items);
     tni_release(registry->standing.items);
     release_text(registry->params.module_folder);
     release_text(registry->params.search_path);
@@ -225,12 +225,12 @@ void tni_registry_withdraw(tni_registry *registry, const tni_record *record,
 }
 
 /* Must hold the lock. */
-static bool is_requested(const tni_registry *registry, const tni_place *wish)
+static bool is_requested(const tni_registry *registry, const tni_place *request)
 {
-    for (size_t i = 0; i < registry->wishes.count; i++) {
-        const tni_place *other = registry->wishes.items[i];
-        if (!other->done && other->is_folder == wish->is_folder &&
-            other->trusted == wish->trusted && strcmp(other->path, wish->path) == 0)
+    for (size_t i = 0; i < registry->requests.count; i++) {
+        const tni_place *other = registry->requests.items[i];
+        if (!other->done && other->is_folder == request->is_folder &&
+            other->trusted == request->trusted && strcmp(other->path, request->path) == 0)
             return true;
     }
     return false;
@@ -243,9 +243,9 @@ static bool store_request(tni_registry *registry, tni_place *place, bool *out_di
 {
     tni_mutex_lock(&registry->lock);
     bool known = registry->discovered && is_requested(registry, place);
-    bool room = !known && tni_list_reserve(&registry->wishes);
+    bool room = !known && tni_list_reserve(&registry->requests);
     if (room)
-        registry->wishes.items[registry->wishes.count++] = place;
+        registry->requests.items[registry->requests.count++] = place;
     *out_discovered = registry->discovered;
     tni_mutex_unlock(&registry->lock);
     if (!room)

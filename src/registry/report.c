@@ -177,9 +177,9 @@ tn_status tni_registry_list(tni_registry *registry, tn_module_list **out, tn_err
     /* Allocates without the lock; records published meanwhile appear in the next list. */
     tni_mutex_lock(&registry->lock);
     size_t records = registry->records.count;
-    size_t wishes = registry->wishes.count, standing = registry->standing.count;
+    size_t requests = registry->requests.count, standing = registry->standing.count;
     tni_mutex_unlock(&registry->lock);
-    tn_module_list *list = allocate(records, wishes + standing);
+    tn_module_list *list = allocate(records, requests + standing);
     if (!list)
         return tni_no_memory(err, "tn_module_list_create", "the list");
 
@@ -194,7 +194,7 @@ tn_status tni_registry_list(tni_registry *registry, tn_module_list **out, tn_err
         fill_refusal(report, record);
         fill_platforms(registry, record, note, report);
     }
-    add_places(list, &registry->wishes, wishes);
+    add_places(list, &registry->requests, requests);
     add_places(list, &registry->standing, standing);
     tni_mutex_unlock(&registry->lock);
     *out = list;

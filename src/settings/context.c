@@ -86,21 +86,21 @@ static tn_status derive_rules(const tn_context *from, const tn_change *changes, 
                               int32_t level, int32_t depth, const char *where, tni_rules **out,
                               tn_error *err)
 {
-    tni_wishes *wishes = tni_alloc(sizeof *wishes);
+    tni_rule_requests *requests = tni_alloc(sizeof *requests);
     tn_status status = TN_OK;
-    if (!wishes)
+    if (!requests)
         return tni_no_memory(err, where, "rules");
-    wishes->count = wishes->clear_count = wishes->used = 0;
+    requests->count = requests->clear_count = requests->used = 0;
     for (size_t i = 0; i < count && !status; i++) {
         if (tni_setting_rules(changes[i].setting))
-            status = tni_wishes_add(wishes, &changes[i], where, err);
+            status = tni_rule_requests_add(requests, &changes[i], where, err);
     }
     if (!status) {
         const tni_rules_edit edit = {
-            level, depth, wishes->clear, wishes->clear_count, wishes->items, wishes->count};
+            level, depth, requests->clear, requests->clear_count, requests->items, requests->count};
         status = tni_rules_derive(from->rules, &edit, out, err);
     }
-    tni_release(wishes);
+    tni_release(requests);
     return status;
 }
 

@@ -106,8 +106,9 @@ static bool measure_texts(const tni_rules *base, const tni_rules_edit *edit, siz
 {
     size_t bytes = base ? base->text_bytes : 0, one;
     for (size_t i = 0; i < edit->add_count; i++) {
-        const tni_rule_wish *wish = &edit->add[i];
-        if (!tni_add_size(strlen(wish->selector), wish->prefix ? strlen(wish->prefix) : 0, &one) ||
+        const tni_rule_request *request = &edit->add[i];
+        if (!tni_add_size(strlen(request->selector), request->prefix ? strlen(request->prefix) : 0,
+                          &one) ||
             !tni_add_size(one, 1, &one) || !tni_mul_size(one, 2, &one) ||
             !tni_add_size(bytes, one, &bytes))
             return false;
@@ -132,12 +133,12 @@ static tni_rules *allocate(size_t count, size_t text_bytes)
 
 /* The complete selector of a request. One that is too long is truncated, but remains too long to be
  * accepted. */
-static void join(const tni_rule_wish *wish, char out[TNI_SELECTOR_MAX + 1])
+static void join(const tni_rule_request *request, char out[TNI_SELECTOR_MAX + 1])
 {
     size_t length = 0;
-    for (const char *c = wish->prefix; c && *c && length < TNI_SELECTOR_MAX; c++)
+    for (const char *c = request->prefix; c && *c && length < TNI_SELECTOR_MAX; c++)
         out[length++] = *c;
-    for (const char *c = wish->selector; *c && length < TNI_SELECTOR_MAX; c++)
+    for (const char *c = request->selector; *c && length < TNI_SELECTOR_MAX; c++)
         out[length++] = *c;
     out[length] = '\0';
 }
@@ -180,31 +181,31 @@ static tn_status check_pair(const tni_rule *a, const tni_rule *b, bool at_once, 
                    why);
 }
 
-static tn_status check_strength(const tni_rule_wish *wish, tn_error *err)
+static tn_status check_strength(const tni_rule_request *request, tn_error *err)
 {
-    if (is_strength(wish->strength))
+    if (is_strength(request->strength))
         return TN_OK;
     return tn_fail(
         err, TN_INVALID_ARGUMENT, 0, where,
         "%s: unknown strength %d: expected permit (%d), require (%d), prefer (%d), avoid (%d) "
         "or forbid (%d)",
-        row_name(wish->setting), (int)wish->strength, TN_PERMIT, TN_REQUIRE, TN_PREFER, TN_AVOID,
-        TN_FORBID);
+        row_name(request->setting), (int)request->strength, TN_PERMIT, TN_REQUIRE, TN_PREFER,
+        TN_AVOID, TN_FORBID);
 }
 
-static tn_status add_rule(draft *to, const tni_rules_edit *edit, const tni_rule_wish *wish,
+static tn_status add_rule(draft *to, const tni_rules_edit *edit, const tni_rule_request *request,
                           tn_error *err)
 {
     char text[TNI_SELECTOR_MAX + 1], room[TNI_SELECTOR_MAX];
     tni_rule rule = {.text = text,
-                     .strength = wish->strength,
+                     .strength = request->strength,
                      .level = edit->level,
                      .depth = edit->depth,
-                     .setting = wish->setting};
-    tn_status status = check_strength(wish, err);
+                     .setting = request->setting};
+    tn_status status = check_strength(request, err);
     if (status)
         return status;
-    join(wish, text);
+    join(request, text);
     status = tni_selector_parse(text, room, &rule.selector, err);
     if (status)
         return status;

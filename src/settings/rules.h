@@ -73,12 +73,12 @@ const tni_rule *tni_rules_at(const tni_rules *rules, size_t index);
 bool tni_rule_is_of_members(const tni_rule *rule);
 
 /* One rule to be added; the selector need not be canonical. */
-typedef struct tni_rule_wish {
+typedef struct tni_rule_request {
     const char *selector;
     int32_t strength;
     tn_setting setting;
     const char *prefix; /* prepended to the selector: "matmul/library:"; may be NULL */
-} tni_rule_wish;
+} tni_rule_request;
 
 /* A change of the rules of one level. */
 typedef struct tni_rules_edit {
@@ -86,7 +86,7 @@ typedef struct tni_rules_edit {
     int32_t depth;
     const tn_setting *clear; /* settings whose rules of this depth are removed first */
     size_t clear_count;
-    const tni_rule_wish *add; /* appended in this order to the rules of this depth */
+    const tni_rule_request *add; /* appended in this order to the rules of this depth */
     size_t add_count;
 } tni_rules_edit;
 

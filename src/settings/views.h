@@ -25,15 +25,15 @@ size_t tni_view_write(tn_setting view, int64_t value, tn_change out[TNI_VIEW_MOS
 size_t tni_change_rows(const tn_change *change, tn_change out[TNI_VIEW_MOST]);
 
 /* The rules that changes expand to, collected before a list is derived. */
-enum { TNI_WISHES_MOST = 256 };
-typedef struct tni_wishes {
-    tni_rule_wish items[TNI_WISHES_MOST];
+enum { TNI_RULE_REQUESTS_MOST = 256 };
+typedef struct tni_rule_requests {
+    tni_rule_request items[TNI_RULE_REQUESTS_MOST];
     size_t count;
     tn_setting clear[TN_SETTING_COUNT];
     size_t clear_count;
     char text[8192]; /* storage of selectors cut out of longer texts */
     size_t used;
-} tni_wishes;
+} tni_rule_requests;
 
 /* Whether changes of `setting` write rules. */
 bool tni_setting_rules(tn_setting setting);
@@ -41,8 +41,8 @@ bool tni_setting_rules(tn_setting setting);
 /* Adds the rules that `change` expands to. Earlier rules of its setting will be cleared, unless the
  * change adds one rule. Fails with TN_INVALID_ARGUMENT if a text is not a list of strengths and
  * selectors, or has too many. */
-tn_status tni_wishes_add(tni_wishes *wishes, const tn_change *change, const char *where,
-                         tn_error *err);
+tn_status tni_rule_requests_add(tni_rule_requests *requests, const tn_change *change,
+                                const char *where, tn_error *err);
 
 /* RULE and RULES settings as text. Of a RULE setting, only the nearest depth that has rules of
  * it. */

@@ -69,7 +69,7 @@ static void check_limits(const tn_machine *machine, const struct tree_truth *tru
     for (size_t i = 0; i < TNI_LIMIT_COUNT; i++) {
         const tn_machine_limit *limit = tn_machine_limit_get(machine, i);
         assert_string_equal(limit->name, tni_limit_name((int32_t)i));
-        if (i == TNI_LIMIT_WISH)
+        if (i == TNI_LIMIT_REQUEST)
             assert_string_equal(limit->state, "unlimited");
         else
             assert_string_equal(limit->state, tni_fact_word(truth->limits[i].state));
@@ -88,7 +88,7 @@ static void check_tree(unsigned seed)
     struct tree_truth truth;
     begin();
     tree_draw(&tree, seed);
-    tree.wish = 0;
+    tree.request = 0;
     tree_know(&tree, &truth);
     tree_write(&tree, root);
     tn_machine *machine = snapshot(root, tree.affinity);

@@ -517,7 +517,7 @@ static tni_rules *random_list(uint64_t *seed)
         char text[64];
         snprintf(text, sizeof text, "%s%s%s", ops[random_next(seed, COUNT(ops))],
                  kinds[random_next(seed, COUNT(kinds))], ends[random_next(seed, COUNT(ends))]);
-        tni_rule_wish add = {.selector = text,
+        tni_rule_request add = {.selector = text,
                              .strength = (int32_t)random_next(seed, TN_FORBID + 1),
                              .setting = rows[random_next(seed, COUNT(rows))]};
         tni_rules *more = NULL;

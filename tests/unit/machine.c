@@ -321,8 +321,10 @@ static void check_tree(unsigned seed)
     tree_draw(&tree, seed);
     tree_know(&tree, &truth);
     tree_write(&tree, root);
-    tni_machine *machine = read_machine(&(tni_machine_query){
-        .root = root, .affinity = tree.affinity, .wish = tree.wish, .parts = TNI_MACHINE_ALL});
+    tni_machine *machine = read_machine(&(tni_machine_query){.root = root,
+                                                             .affinity = tree.affinity,
+                                                             .request = tree.request,
+                                                             .parts = TNI_MACHINE_ALL});
     check_budget(&machine->budget, &truth);
     check_memory(&machine->memory, &truth);
     check_topology(&tree, &machine->topology, &truth);
@@ -522,7 +524,7 @@ static void wrong_questions_are_refused(void **state)
     tni_machine_query query = {.root = scratch, .affinity = "0-,2", .parts = TNI_MACHINE_BUDGET};
     assert_int_equal(tni_machine_read(&query, &machine, &err), TN_INVALID_ARGUMENT);
     assert_contains(err.message, "\"0-,2\"");
-    query = (tni_machine_query){.root = scratch, .wish = -2, .parts = TNI_MACHINE_BUDGET};
+    query = (tni_machine_query){.root = scratch, .request = -2, .parts = TNI_MACHINE_BUDGET};
     assert_int_equal(tni_machine_read(&query, &machine, &err), TN_INVALID_ARGUMENT);
     assert_contains(err.message, "got -2");
     assert_null(machine);

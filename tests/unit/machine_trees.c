@@ -212,7 +212,7 @@ void tree_draw(struct tree *tree, unsigned seed)
     draw_groups(tree, &state);
     draw_members(tree, &state, false, tree->in_cpuset);
     draw_members(tree, &state, draw(&state, 2), tree->in_affinity);
-    tree->wish = draw(&state, 3) ? 0 : 1 + (int)draw(&state, 16);
+    tree->request = draw(&state, 3) ? 0 : 1 + (int)draw(&state, 16);
     unsigned odd = draw(&state, 4) == 0;
     tree->mount_v1 = mounts_v1[odd];
     tree->mount_v2 = tree->layout == TREE_V2 && !odd ? mounts_v1[0] : mounts_v2[odd];

@@ -85,7 +85,7 @@ struct tree {
     struct tree_group groups[TREE_LEVELS];
     int cpuset_level; /* of the group that has a list; -1: none has */
     bool in_cpuset[TREE_CPUS], in_affinity[TREE_CPUS];
-    int wish;
+    int request;
     long long hidden_limit;          /* of memory, above what is mounted; 0: none */
     const char *mount_v1, *mount_v2; /* where hierarchies are mounted */
     char affinity[TREE_LIST];

@@ -82,7 +82,7 @@ static void know_budget(const struct tree *tree, struct tree_truth *out)
     limits[TNI_LIMIT_CPUSET] = !tree_shows_groups(tree)  ? without(TNI_FACT_UNKNOWN)
                                : tree->cpuset_level >= 0 ? known(count(tree, tree->in_cpuset))
                                                          : no_limit(tree);
-    limits[TNI_LIMIT_WISH] = tree->wish ? known(tree->wish) : without(TNI_FACT_UNLIMITED);
+    limits[TNI_LIMIT_REQUEST] = tree->request ? known(tree->request) : without(TNI_FACT_UNLIMITED);
     know_quota(tree, out);
     out->threads = TREE_CPUS;
     for (int i = 0; i < TNI_LIMIT_COUNT; i++) {

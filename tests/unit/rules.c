@@ -53,7 +53,7 @@ static void no_rules_are_null(void **state)
 static void lists_are_counted_and_stand_alone(void **state)
 {
     tni_rules *first = list_of("3:forbid:library:mkl"), *second = NULL, *same = NULL;
-    tni_rule_wish add = wish(TN_PREFER, "fft/a*");
+    tni_rule_request add = request(TN_PREFER, "fft/a*");
     const tni_rules_edit nothing = {.depth = 3};
     tn_error err;
     (void)state;
@@ -72,12 +72,12 @@ static void lists_are_counted_and_stand_alone(void **state)
 static void rows_are_cleared_at_their_depth_alone(void **state)
 {
     static const tn_setting cleared[] = {TN_SETTING_CUDNN_ENABLED, OTHER_ROW};
-    static const tni_rule_wish add[] = {{.selector = "mkl",
-                                         .strength = TN_REQUIRE,
-                                         .setting = OTHER_ROW,
-                                         .prefix = "matmul/library:"}};
+    static const tni_rule_request add[] = {{.selector = "mkl",
+                                            .strength = TN_REQUIRE,
+                                            .setting = OTHER_ROW,
+                                            .prefix = "matmul/library:"}};
     const tni_rules_edit edit = {TN_LEVEL_SCOPE, 4, cleared, COUNT(cleared), add, COUNT(add)};
-    tni_rule_wish other = {.selector = "x", .strength = TN_FORBID, .setting = OTHER_ROW};
+    tni_rule_request other = {.selector = "x", .strength = TN_FORBID, .setting = OTHER_ROW};
     tni_rules *rules = list_of("5:avoid:a 4:avoid:b 3:avoid:c"), *after = NULL;
     tn_error err;
     (void)state;
@@ -99,7 +99,7 @@ static void the_same_twice_is_one(void **state)
     const tni_rules_edit clear = {.depth = 3, .clear = &row, .clear_count = 1};
     tni_rules *rules = list_of("3:prefer:a.b 3:prefer:c 3:prefer:kernel:A.B 4:prefer:c"),
               *rest = NULL;
-    tni_rule_wish other = {.selector = "c", .strength = TN_PREFER, .setting = OTHER_ROW};
+    tni_rule_request other = {.selector = "c", .strength = TN_PREFER, .setting = OTHER_ROW};
     tn_error err;
     (void)state;
     assert_list(rules, "4:prefer:c 3:prefer:a.b 3:prefer:c");
@@ -140,8 +140,8 @@ static void contradictions_are_refused_with_both_rows(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(rows) * 2; i++) {
         bool at_once = i & 1;
-        tni_rule_wish both[] = {wish(rows[i / 2].first, rows[i / 2].selector),
-                                wish(rows[i / 2].second, rows[i / 2].other)};
+        tni_rule_request both[] = {request(rows[i / 2].first, rows[i / 2].selector),
+                                   request(rows[i / 2].second, rows[i / 2].other)};
         both[1].setting = rows[i / 2].one_row ? ROW : OTHER_ROW;
         tni_rules *base = list_of("9:forbid:* 3:avoid:z 1:forbid:*"), *out = base;
         tn_error err = {0};
@@ -166,7 +166,7 @@ static void contradictions_are_refused_with_both_rows(void **state)
 static void clearing_comes_before_contradicting(void **state)
 {
     static const tn_setting row = ROW;
-    const tni_rule_wish add = wish(TN_REQUIRE, "mkl");
+    const tni_rule_request add = request(TN_REQUIRE, "mkl");
     const tni_rules_edit edit = {TN_LEVEL_PROCESS, 3, &row, 1, &add, 1};
     tni_rules *rules = list_of("3:forbid:mkl"), *after = NULL;
     tn_error err;
@@ -180,7 +180,7 @@ static void clearing_comes_before_contradicting(void **state)
 static void bad_wishes_change_nothing(void **state)
 {
     static const struct {
-        tni_rule_wish wish;
+        tni_rule_request request;
         const char *words;
     } rows[] = {
         {{"mkl", TN_FORBID + 1, OTHER_ROW, NULL},
@@ -197,7 +197,7 @@ static void bad_wishes_change_nothing(void **state)
     tni_rules *rules = list_of("3:forbid:a");
     (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {
-        tni_rule_wish both[] = {wish(TN_PREFER, "fine"), rows[i].wish};
+        tni_rule_request both[] = {request(TN_PREFER, "fine"), rows[i].request};
         tni_rules *out = rules;
         tn_error err = {0};
         assert_int_equal(change(rules, 3, both, 2, &out, &err), TN_INVALID_ARGUMENT);
@@ -214,13 +214,13 @@ static void a_depth_has_4096_at_most(void **state)
 {
     enum { MOST = 4096 };
     static char names[MOST + 1][8];
-    static tni_rule_wish many[MOST + 1];
+    static tni_rule_request many[MOST + 1];
     tni_rules *rules = list_of("9:forbid:near 1:avoid:far"), *full = NULL, *out = NULL;
     tn_error err = {0};
     (void)state;
     for (size_t i = 0; i <= MOST; i++) {
         snprintf(names[i], sizeof names[i], "n%d", (int)i);
-        many[i] = wish(TN_PREFER, names[i]);
+        many[i] = request(TN_PREFER, names[i]);
     }
     assert_int_equal(change(rules, 3, many, MOST + 1, &out, &err), TN_INVALID_ARGUMENT);
     assert_contains(
@@ -260,7 +260,8 @@ static void failing_release(void *self, void *memory)
 static void deriving_takes_one_block_or_fails_whole(void **state)
 {
     const tn_allocator failing = {sizeof failing, NULL, failing_alloc, failing_release};
-    const tni_rule_wish add[] = {wish(TN_PREFER, "matmul/library:mkl"), wish(TN_AVOID, "cpu.*")};
+    const tni_rule_request add[] = {request(TN_PREFER, "matmul/library:mkl"),
+                                    request(TN_AVOID, "cpu.*")};
     tni_rules *rules = NULL, *out = NULL;
     tn_error err = {0};
     (void)state;
@@ -326,7 +327,7 @@ static void strengths_have_names(void **state)
 
 /* Rules in the order in which they came. */
 typedef struct model {
-    tni_rule_wish rules[64];
+    tni_rule_request rules[64];
     int32_t depths[64];
     size_t count;
 } model;
@@ -339,7 +340,7 @@ static bool model_covers(const char *a, const char *b)
            !tni_selector_parse(b, rooms[1], &other, NULL) && tni_selector_covers(&one, &other);
 }
 
-static bool model_clash(const tni_rule_wish *a, const tni_rule_wish *b)
+static bool model_clash(const tni_rule_request *a, const tni_rule_request *b)
 {
     if (a->strength == TN_FORBID && b->strength == TN_REQUIRE)
         return model_covers(a->selector, b->selector);
@@ -348,10 +349,10 @@ static bool model_clash(const tni_rule_wish *a, const tni_rule_wish *b)
 }
 
 /* False when it is refused; then the model is void. */
-static bool model_add(model *to, int32_t depth, tni_rule_wish add)
+static bool model_add(model *to, int32_t depth, tni_rule_request add)
 {
     for (size_t i = 0; i < to->count; i++) {
-        const tni_rule_wish *there = &to->rules[i];
+        const tni_rule_request *there = &to->rules[i];
         if (to->depths[i] != depth)
             continue;
         if (there->setting == add.setting && there->strength == add.strength &&
@@ -400,7 +401,7 @@ static tni_rules *random_edit(uint64_t *seed, tni_rules *rules, model *expected,
     static const char *const selectors[] = {"a",   "a*", "library:a", "fft/a",     "fft/x.y",
                                             "x.*", "*",  "library:*", "fft/lib-a", "language:a_b"};
     static const tn_setting rows[] = {ROW, OTHER_ROW, TN_SETTING_CUDNN_ENABLED};
-    tni_rule_wish add[3];
+    tni_rule_request add[3];
     tn_setting row = rows[random_next(seed, COUNT(rows))];
     tni_rules_edit edit = {.level = TN_LEVEL_SCOPE,
                            .depth = (int32_t)random_next(seed, 4),
@@ -414,8 +415,8 @@ static tni_rules *random_edit(uint64_t *seed, tni_rules *rules, model *expected,
     if (edit.clear_count)
         model_clear(&after, edit.depth, row);
     for (size_t i = 0; i < edit.add_count; i++) {
-        add[i] = wish((int32_t)random_next(seed, TN_FORBID + 1),
-                      selectors[random_next(seed, COUNT(selectors))]);
+        add[i] = request((int32_t)random_next(seed, TN_FORBID + 1),
+                         selectors[random_next(seed, COUNT(selectors))]);
         add[i].setting = rows[random_next(seed, COUNT(rows))];
         sound = sound && model_add(&after, edit.depth, add[i]);
     }

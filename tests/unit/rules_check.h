@@ -17,12 +17,12 @@ static inline uint64_t random_next(uint64_t *seed, uint64_t below)
     return (*seed >> 33) % below;
 }
 
-static inline tni_rule_wish wish(int32_t strength, const char *selector)
+static inline tni_rule_request request(int32_t strength, const char *selector)
 {
-    return (tni_rule_wish){.selector = selector, .strength = strength, .setting = ROW};
+    return (tni_rule_request){.selector = selector, .strength = strength, .setting = ROW};
 }
 
-static inline tn_status change(const tni_rules *base, int32_t depth, const tni_rule_wish *add,
+static inline tn_status change(const tni_rules *base, int32_t depth, const tni_rule_request *add,
                                size_t count, tni_rules **out, tn_error *err)
 {
     const tni_rules_edit edit = {
@@ -31,7 +31,7 @@ static inline tn_status change(const tni_rules *base, int32_t depth, const tni_r
 }
 
 /* The list with one more rule; takes the place of the one given. */
-static inline tni_rules *with(tni_rules *rules, int32_t depth, tni_rule_wish add)
+static inline tni_rules *with(tni_rules *rules, int32_t depth, tni_rule_request add)
 {
     tni_rules *more = NULL;
     tn_error err = {0};
@@ -60,7 +60,7 @@ static inline tni_rules *list_of(const char *text)
     for (; sscanf(text, " %d:%15[^:]:%159s%n", &depth, strength, selector, &used) == 3;
          text += used) {
         bool other = strength[0] == '@';
-        tni_rule_wish add = wish(strength_of(strength + other), selector);
+        tni_rule_request add = request(strength_of(strength + other), selector);
         add.setting = other ? OTHER_ROW : ROW;
         rules = with(rules, depth, add);
     }

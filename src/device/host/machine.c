@@ -119,7 +119,7 @@ tn_status tn_machine_create(tn_machine **out, tn_error *err)
 {
     if (!out)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tn_machine_create", "out is NULL");
-    const tni_machine_query query = {.wish = (int32_t)tn_get_cpu_threads(NULL)};
+    const tni_machine_query query = {.request = (int32_t)tn_get_cpu_threads(NULL)};
     return tni_machine_snapshot(&query, out, err);
 }
 

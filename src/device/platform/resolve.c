@@ -78,10 +78,10 @@ static const tn_platform *first_ready(tni_platforms *set)
 static tn_status resolve(tni_platforms *set, const tn_platform **out, const char **out_by,
                          tn_error *err)
 {
-    const char *wish = tni_env_get(variable);
-    if (wish && wish[0]) {
+    const char *request = tni_env_get(variable);
+    if (request && request[0]) {
         *out_by = "selected by TENON_PLATFORM";
-        return find_requested(set, wish, variable, out, err);
+        return find_requested(set, request, variable, out, err);
     }
     tni_platforms_weigh(set);
     const tn_platform *platform = first_ready(set);

@@ -53,7 +53,7 @@ void tni_cpus_write(const tni_cpus *set, tni_buffer *to);      /* "0-3,8" */
     X(AFFINITY, "affinity")        \
     X(CPUSET, "cgroup cpuset")     \
     X(QUOTA, "cgroup quota")       \
-    X(WISH, "requested")
+    X(REQUEST, "requested")
 enum {
 #define TNI_LIMIT_INDEX_(name, word) TNI_LIMIT_##name,
     TNI_LIMIT_LIST(TNI_LIMIT_INDEX_) TNI_LIMIT_COUNT
@@ -176,7 +176,7 @@ typedef struct tni_machine_query {
                            * another folder: only the files below it */
     const char *affinity; /* a list to use instead of the calling thread's affinity; NULL with
                            * another root: unknown */
-    int32_t wish;         /* requested threads; 0: no request */
+    int32_t request;      /* requested threads; 0: no request */
     uint32_t parts;       /* TNI_MACHINE_... */
 } tni_machine_query;
 
@@ -194,7 +194,7 @@ typedef struct tni_machine {
 } tni_machine;
 
 /* What cannot be read is unknown; that is not a failure. Fails with TN_OUT_OF_MEMORY, or with
- * TN_INVALID_ARGUMENT for a malformed affinity or a negative `wish`. */
+ * TN_INVALID_ARGUMENT for a malformed affinity or a negative `request`. */
 tn_status tni_machine_read(const tni_machine_query *query, tni_machine **out, tn_error *err);
 void tni_machine_release(tni_machine *machine); /* accepts NULL */
 

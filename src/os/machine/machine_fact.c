@@ -48,10 +48,11 @@ const char *tni_limit_name(int32_t limit)
     return limit >= 0 && limit < TNI_LIMIT_COUNT ? words[limit] : NULL;
 }
 
-void tni_machine_budget_settle(tni_machine_budget *budget, int32_t wish)
+void tni_machine_budget_settle(tni_machine_budget *budget, int32_t request)
 {
-    budget->limits[TNI_LIMIT_WISH] = wish > 0 ? tni_fact_known(wish, "requested by the caller")
-                                              : tni_fact_none(TNI_FACT_UNLIMITED, "no limit set");
+    budget->limits[TNI_LIMIT_REQUEST] = request > 0
+                                            ? tni_fact_known(request, "requested by the caller")
+                                            : tni_fact_none(TNI_FACT_UNLIMITED, "no limit set");
     budget->threads = 1;
     budget->least = -1;
     for (int32_t i = 0; i < TNI_LIMIT_COUNT; i++) {

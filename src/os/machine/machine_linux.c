@@ -76,7 +76,7 @@ static tn_status read_limits(tni_reading *reading, const tni_machine_query *quer
     tni_cgroups_read(reading, &cgroups);
     if (query->parts & TNI_MACHINE_BUDGET) {
         status = tni_machine_budget_read(reading, &cgroups, query->affinity, &machine->budget, err);
-        tni_machine_budget_settle(&machine->budget, query->wish);
+        tni_machine_budget_settle(&machine->budget, query->request);
     }
     if (query->parts & TNI_MACHINE_MEMORY)
         tni_machine_memory_read(reading, &cgroups, &machine->memory);
@@ -115,10 +115,10 @@ tn_status tni_machine_read(const tni_machine_query *query, tni_machine **out, tn
     tni_reading reading;
     tni_reading_begin(&reading, query->root);
     tni_machine *machine = tni_reading_keep(&reading, 1, sizeof *machine);
-    tn_status status = query->wish < 0
-                           ? tn_fail(err, TN_INVALID_ARGUMENT, 0, "tni_machine_read",
-                                     "expected a thread count of at least 0, got %d", query->wish)
-                           : TN_OK;
+    tn_status status = query->request < 0 ? tn_fail(err, TN_INVALID_ARGUMENT, 0, "tni_machine_read",
+                                                    "expected a thread count of at least 0, got %d",
+                                                    query->request)
+                                          : TN_OK;
     if (machine && !status)
         status = read_parts(&reading, query, machine, err);
     if (status) {

@@ -80,7 +80,7 @@ bool tni_cpus_parse(tni_reading *reading, tni_span text, tni_cpus *out);
 const char *tni_cpus_brief(tni_reading *reading, const tni_cpus *set);
 
 /* Computes `threads` and `least` from the limits. */
-void tni_machine_budget_settle(tni_machine_budget *budget, int32_t wish);
+void tni_machine_budget_settle(tni_machine_budget *budget, int32_t request);
 
 /* Returns "Neoverse-N1", or the numbers of a core that is not in the table. */
 const char *tni_arm_core_words(tni_reading *reading, int32_t implementer, int32_t part);

@@ -48,65 +48,66 @@ bool tni_setting_rules(tn_setting setting)
     return found;
 }
 
-static void clear(tni_wishes *wishes, tn_setting setting)
+static void clear(tni_rule_requests *requests, tn_setting setting)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < wishes->count; i++) { /* rules of an earlier change in the same call */
-        if (wishes->items[i].setting != setting)
-            wishes->items[kept++] = wishes->items[i];
+    for (size_t i = 0; i < requests->count; i++) { /* rules of an earlier change in the same call */
+        if (requests->items[i].setting != setting)
+            requests->items[kept++] = requests->items[i];
     }
-    wishes->count = kept;
-    for (size_t i = 0; i < wishes->clear_count; i++) {
-        if (wishes->clear[i] == setting)
+    requests->count = kept;
+    for (size_t i = 0; i < requests->clear_count; i++) {
+        if (requests->clear[i] == setting)
             return;
     }
-    wishes->clear[wishes->clear_count++] = setting;
+    requests->clear[requests->clear_count++] = setting;
 }
 
 static tn_status reject_count(tn_setting setting, const char *where, tn_error *err)
 {
     return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s: more than %d rules at once",
-                   tni_setting_row_of(setting)->facts.key, TNI_WISHES_MOST);
+                   tni_setting_row_of(setting)->facts.key, TNI_RULE_REQUESTS_MOST);
 }
 
-static tn_status add(tni_wishes *wishes, tni_rule_wish wish, const char *where, tn_error *err)
+static tn_status add(tni_rule_requests *requests, tni_rule_request request, const char *where,
+                     tn_error *err)
 {
-    if (wishes->count == TNI_WISHES_MOST)
-        return reject_count(wish.setting, where, err);
-    wishes->items[wishes->count++] = wish;
+    if (requests->count == TNI_RULE_REQUESTS_MOST)
+        return reject_count(request.setting, where, err);
+    requests->items[requests->count++] = request;
     return TN_OK;
 }
 
 /* Adds a rule whose selector is a part of a longer text. */
-static tn_status add_part(tni_wishes *wishes, tni_rule_wish wish, const char *part, size_t length,
-                          const char *where, tn_error *err)
+static tn_status add_part(tni_rule_requests *requests, tni_rule_request request, const char *part,
+                          size_t length, const char *where, tn_error *err)
 {
-    char *at = wishes->text + wishes->used;
-    if (length >= sizeof wishes->text - wishes->used)
-        return reject_count(wish.setting, where, err);
+    char *at = requests->text + requests->used;
+    if (length >= sizeof requests->text - requests->used)
+        return reject_count(request.setting, where, err);
     memcpy(at, part, length);
     at[length] = '\0';
-    wishes->used += length + 1;
-    wish.selector = at;
-    return add(wishes, wish, where, err);
+    requests->used += length + 1;
+    request.selector = at;
+    return add(requests, request, where, err);
 }
 
-static tn_status add_switch(tni_wishes *wishes, const tn_change *change, const char *where,
+static tn_status add_switch(tni_rule_requests *requests, const tn_change *change, const char *where,
                             tn_error *err)
 {
     tn_status status = TN_OK;
     for (size_t i = 0; i < SWITCHES && !status; i++) {
         if (switches[i].setting == change->setting)
-            status = add(wishes,
-                         (tni_rule_wish){.selector = switches[i].selector,
-                                         .strength = change->value ? TN_PERMIT : TN_FORBID,
-                                         .setting = change->setting},
+            status = add(requests,
+                         (tni_rule_request){.selector = switches[i].selector,
+                                            .strength = change->value ? TN_PERMIT : TN_FORBID,
+                                            .setting = change->setting},
                          where, err);
     }
     return status;
 }
 
-static tn_status add_choice(tni_wishes *wishes, const tn_change *change, const char *where,
+static tn_status add_choice(tni_rule_requests *requests, const tn_change *change, const char *where,
                             tn_error *err)
 {
     const tni_word_list *words = tni_setting_row_of(change->setting)->words;
@@ -116,11 +117,11 @@ static tn_status add_choice(tni_wishes *wishes, const tn_change *change, const c
             continue;
         for (size_t word = 1; word < words->settable && !status; word++) {
             bool chosen = change->value == (int64_t)word;
-            status = add(wishes,
-                         (tni_rule_wish){.selector = words->words[word],
-                                         .strength = chosen ? choices[i].strength : TN_PERMIT,
-                                         .setting = change->setting,
-                                         .prefix = choices[i].prefix},
+            status = add(requests,
+                         (tni_rule_request){.selector = words->words[word],
+                                            .strength = chosen ? choices[i].strength : TN_PERMIT,
+                                            .setting = change->setting,
+                                            .prefix = choices[i].prefix},
                          where, err);
         }
     }
@@ -128,18 +129,18 @@ static tn_status add_choice(tni_wishes *wishes, const tn_change *change, const c
 }
 
 /* Prefers attention's backends in the given order. */
-static tn_status add_order(tni_wishes *wishes, const tn_change *change, const char *where,
+static tn_status add_order(tni_rule_requests *requests, const tn_change *change, const char *where,
                            tn_error *err)
 {
     const tni_setting_row *row = tni_setting_row_of(change->setting);
     int64_t order = 0;
     tn_status status = tni_order_parse(row, change->text, &order, where, err);
     for (; order && !status; order >>= 4)
-        status = add(wishes,
-                     (tni_rule_wish){.selector = row->words->words[(order & 15) - 1],
-                                     .strength = TN_PREFER,
-                                     .setting = change->setting,
-                                     .prefix = "attention/backend:"},
+        status = add(requests,
+                     (tni_rule_request){.selector = row->words->words[(order & 15) - 1],
+                                        .strength = TN_PREFER,
+                                        .setting = change->setting,
+                                        .prefix = "attention/backend:"},
                      where, err);
     return status;
 }
@@ -163,18 +164,18 @@ static bool is_any(const char *part, size_t length)
 
 /* "mkl, openblas": each with the change's strength. "any", alone and required or permitted, cancels
  * what the setting says on farther levels. */
-static tn_status add_names(tni_wishes *wishes, const tn_change *change, const char *where,
+static tn_status add_names(tni_rule_requests *requests, const tn_change *change, const char *where,
                            tn_error *err)
 {
     const tni_setting_row *row = tni_setting_row_of(change->setting);
-    tni_rule_wish wish = {
+    tni_rule_request request = {
         .strength = change->strength, .setting = change->setting, .prefix = row->prefix};
     const char *at = change->text;
     size_t count = 0, any = 0;
     tn_status status = TN_OK;
     for (size_t length; !status && (length = next_part(&at)) != 0; at += length, count++) {
         any += is_any(at, length);
-        status = add_part(wishes, wish, at, length, where, err);
+        status = add_part(requests, request, at, length, where, err);
     }
     if (status || (count > 0 && any == 0))
         return status;
@@ -182,9 +183,9 @@ static tn_status add_names(tni_wishes *wishes, const tn_change *change, const ch
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s cannot be \"%s:%.60s\"; allowed: %s",
                        row->facts.key, tn_strength_name(change->strength), change->text,
                        row->facts.allowed);
-    wish.strength = TN_PERMIT;
-    wish.selector = "*";
-    wishes->items[wishes->count - 1] = wish;
+    request.strength = TN_PERMIT;
+    request.selector = "*";
+    requests->items[requests->count - 1] = request;
     return TN_OK;
 }
 
@@ -199,7 +200,7 @@ static tn_status reject_strength(const char *part, size_t length, const char *wo
 }
 
 /* "forbid:library:cudnn, prefer:matmul/mkl". */
-static tn_status add_list(tni_wishes *wishes, const tn_change *change, const char *where,
+static tn_status add_list(tni_rule_requests *requests, const tn_change *change, const char *where,
                           tn_error *err)
 {
     const char *at = change->text;
@@ -208,29 +209,30 @@ static tn_status add_list(tni_wishes *wishes, const tn_change *change, const cha
         char word[16];
         size_t colon = strcspn(at, ":");
         snprintf(word, sizeof word, "%.*s", (int)(colon < sizeof word ? colon : 0), at);
-        tni_rule_wish wish = {.strength = tni_strength_parse(word), .setting = change->setting};
-        status = colon >= length || wish.strength < 0
+        tni_rule_request request = {.strength = tni_strength_parse(word),
+                                    .setting = change->setting};
+        status = colon >= length || request.strength < 0
                      ? reject_strength(at, length, word, where, err)
-                     : add_part(wishes, wish, at + colon + 1, length - colon - 1, where, err);
+                     : add_part(requests, request, at + colon + 1, length - colon - 1, where, err);
     }
     return status;
 }
 
-tn_status tni_wishes_add(tni_wishes *wishes, const tn_change *change, const char *where,
-                         tn_error *err)
+tn_status tni_rule_requests_add(tni_rule_requests *requests, const tn_change *change,
+                                const char *where, tn_error *err)
 {
     int32_t kind = tni_setting_row_of(change->setting)->kind;
     if (kind == TN_VALUE_RULES && change->strength >= 0)
-        return add_part(wishes,
-                        (tni_rule_wish){.strength = change->strength, .setting = change->setting},
-                        change->text, strlen(change->text), where, err);
-    clear(wishes, change->setting);
+        return add_part(
+            requests, (tni_rule_request){.strength = change->strength, .setting = change->setting},
+            change->text, strlen(change->text), where, err);
+    clear(requests, change->setting);
     switch (kind) {
-    case TN_VALUE_BOOL: return add_switch(wishes, change, where, err);
-    case TN_VALUE_ORDER: return add_order(wishes, change, where, err);
-    case TN_VALUE_RULE: return add_names(wishes, change, where, err);
-    case TN_VALUE_RULES: return add_list(wishes, change, where, err);
-    default: return add_choice(wishes, change, where, err);
+    case TN_VALUE_BOOL: return add_switch(requests, change, where, err);
+    case TN_VALUE_ORDER: return add_order(requests, change, where, err);
+    case TN_VALUE_RULE: return add_names(requests, change, where, err);
+    case TN_VALUE_RULES: return add_list(requests, change, where, err);
+    default: return add_choice(requests, change, where, err);
     }
 }
 
