@@ -13,8 +13,8 @@ TN_BEGIN_DECLS
 /* A limit on the number of threads. */
 typedef struct tn_machine_limit {
     size_t struct_size;
-    const char
-        *name; /* "online processors", "affinity", "cgroup cpuset", "cgroup quota", "requested" */
+    /* "online processors", "affinity", "cgroup cpuset", "cgroup quota" or "requested" */
+    const char *name;
     const char *state;  /* "known", "unknown", "unlimited", "malformed" */
     const char *origin; /* where it was read, and the text found there  */
     int64_t value;      /* threads; 0 unless known                      */
