@@ -89,7 +89,7 @@ typedef struct tni_call {
     const tn_platform_row *row;
     void *self;
     int32_t device; /* the index */
-    int32_t life;   /* epoch of the device when it was opened; results apply to that one */
+    int32_t epoch;  /* epoch of the device when it was opened; results apply to that one */
     const tn_device *of;
 } tni_call;
 

@@ -1,7 +1,7 @@
 /* Whether a device can be used, and the record of its loss. */
 #include "base/words.h"
 #include "device/platform/platforms.h"
-#include "device/stream/life.h"
+#include "device/stream/epoch.h"
 #include "os/fork.h"
 
 bool tni_offer_is_of_this_process(const tni_offer *offer)
@@ -20,7 +20,7 @@ static tni_call call_of(const tn_device *device)
     return (tni_call){.row = device->offer->platform->row,
                       .self = device->offer->platform->self,
                       .device = device->index,
-                      .life = tni_life_of(device),
+                      .epoch = tni_device_epoch(device),
                       .of = device};
 }
 
@@ -82,7 +82,7 @@ static void keep_loss(const tni_call *call, const char *where, const tn_error *s
 {
     tni_loss *loss = call->of->loss;
     tni_mutex_lock(&call->of->platform->set->lock);
-    if (call->life == tni_life_of(call->of) && !loss->lost) {
+    if (call->epoch == tni_device_epoch(call->of) && !loss->lost) {
         tn_error *cause = &loss->cause;
         *cause = *said;
         tn_text_fit(cause->message, sizeof cause->message, tni_words_of(said));
@@ -156,10 +156,10 @@ static bool begin_reset(const tn_device *device)
     tni_platforms *set = device->platform->set;
     tni_loss *loss = device->loss;
     tni_mutex_lock(&set->lock);
-    int32_t life = tni_life_of(device);
+    int32_t epoch = tni_device_epoch(device);
     while (loss->resetting && loss->resetting_fork == tni_fork_generation())
         tni_condition_wait(&set->changed, &set->lock);
-    bool mine = life == tni_life_of(device);
+    bool mine = epoch == tni_device_epoch(device);
     if (mine) {
         loss->resetting = true;
         loss->resetting_fork = tni_fork_generation();
@@ -174,7 +174,7 @@ static void end_reset(tn_device *device, bool anew)
     tni_platforms *set = device->platform->set;
     tni_mutex_lock(&set->lock);
     if (anew) {
-        tni_life_next(device);
+        tni_device_epoch_next(device);
         atomic_store_explicit(&device->loss->lost, false, memory_order_release);
     }
     device->loss->resetting = false;

@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/out_of_line.h"
-#include "device/stream/life.h"
+#include "device/stream/epoch.h"
 #include "front.h"
 #include "judge.h"
 #include "os/cpu.h"
@@ -91,8 +91,8 @@ static void make_key(const tni_question *question, key *out)
     const tni_op_class *class = tni_op_class_of(question->op->kind);
     int64_t alignment = tni_kernels_alignment(question->device->platform->name, question->op->kind);
     size_t count = tni_op_key_up_to(question->op, alignment, out->words);
-    uint64_t life = (uint32_t)tni_life_of(question->device);
-    out->words[count++] = (uint64_t)question->device->ordinal << 32 | life;
+    uint64_t device_epoch = (uint32_t)tni_device_epoch(question->device);
+    out->words[count++] = (uint64_t)question->device->ordinal << 32 | device_epoch;
     out->words[count++] = tni_context_hash(question->context, class);
     out->words[count++] = tni_dispatch_generation();
     out->words[count++] = tni_cpu_stamp();
@@ -104,7 +104,7 @@ tni_epoch tni_plan_epoch(const tni_plan *plan)
 {
     const uint64_t *end = &plan->key[plan->key_count];
     return (tni_epoch){
-        .life = (int32_t)(uint32_t)end[-4], .generation = end[-2], .processor = end[-1]};
+        .device_epoch = (int32_t)(uint32_t)end[-4], .generation = end[-2], .processor = end[-1]};
 }
 
 static bool is_of(const tni_plan *plan, const key *k)

@@ -87,9 +87,9 @@ void tni_lease_end(tni_lease *lease);
 /* The state under which a leased plan was chosen, read before the decision. The plan is stale as
  * soon as one of these values changes. */
 typedef struct tni_epoch {
-    int32_t life;        /* epoch of the device */
-    uint64_t generation; /* tni_dispatch_generation */
-    uint64_t processor;  /* tni_cpu_stamp */
+    int32_t device_epoch; /* epoch of the device */
+    uint64_t generation;  /* tni_dispatch_generation */
+    uint64_t processor;   /* tni_cpu_stamp */
 } tni_epoch;
 tni_epoch tni_plan_epoch(const tni_plan *plan);
 

@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/out_of_line.h"
 #include "declined.h"
-#include "device/stream/life.h"
+#include "device/stream/epoch.h"
 #include "dispatch/trust/admission.h"
 #include "dispatch/tune/tuning.h"
 #include "judge.h"
@@ -125,7 +125,7 @@ void tni_state_begin(const tni_question *question, const tni_contender *of, tni_
     out->bytes = 0;
     out->workspace = kernel->row->free_dims ? 0 : of->workspace;
     out->key_count = tni_op_key_up_to(&op, kernel->alignment, out->key);
-    out->key[out->key_count++] = (uint32_t)tni_life_of(question->device);
+    out->key[out->key_count++] = (uint32_t)tni_device_epoch(question->device);
     out->key[out->key_count++] = out->workspace;
     out->hash = (uint64_t)(uintptr_t)kernel;
     for (size_t i = 0; i < out->key_count; i++)

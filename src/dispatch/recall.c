@@ -6,7 +6,7 @@
 #include "recall.h"
 
 #include "base/alloc.h"
-#include "device/stream/life.h"
+#include "device/stream/epoch.h"
 #include "device/tensor/tensor.h"
 #include "front.h"
 #include "judge.h"
@@ -194,7 +194,7 @@ static memory *find(tni_kept_front *front, const signature *s)
     if (!call || call->count != s->count || call->uses > 0 ||
         memcmp(call->words, s->words, s->count * sizeof s->words[0]) != 0)
         return NULL;
-    if (call->epoch.life == tni_life_of(call->problem.device) &&
+    if (call->epoch.device_epoch == tni_device_epoch(call->problem.device) &&
         call->epoch.generation == tni_dispatch_generation() &&
         call->epoch.processor == tni_cpu_stamp() && tni_lease_again(front, call->plan))
         return call;

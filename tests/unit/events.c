@@ -1,8 +1,8 @@
 /* Events: recorded and waited for, timed, and seen by other processes. */
 #include "async_platform.h"
 
+#include "device/stream/epoch.h"
 #include "device/stream/event.h"
-#include "device/stream/life.h"
 #include "os/clock.h"
 
 #include <sys/wait.h>
@@ -383,7 +383,7 @@ static void lost_device_hangs_no_one(void **state)
     tn_event_release(stop);
     async_gate_open(gate);
     assert_int_equal(tn_device_reset(zero, &err), TN_OK);
-    tni_life_next(zero);
+    tni_device_epoch_next(zero);
     assert_int_equal(tn_event_synchronize(start, &err), TN_DEVICE_LOST);
     assert_contains(err.message, "this event was created before async:0 was reset");
     tn_event_release(start);

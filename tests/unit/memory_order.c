@@ -3,7 +3,7 @@
 #include "async_platform.h"
 
 #include "device/memory/memory.h"
-#include "device/stream/life.h"
+#include "device/stream/epoch.h"
 #include "fault/fault.h"
 
 #include <sched.h>

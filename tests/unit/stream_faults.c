@@ -1,7 +1,7 @@
 /* Streams and events when everything fails once, in turn: allocations, calls of the module. */
 #include "async_platform.h"
 
-#include "device/stream/life.h"
+#include "device/stream/epoch.h"
 #include "fault/fault.h"
 
 static world w;
@@ -209,7 +209,7 @@ static void device_may_be_lost_at_any_call(void **state)
             assert_int_equal(live_apart(on), TN_DEVICE_LOST);
         }
         assert_int_equal(tn_device_reset(on, &err), TN_OK);
-        tni_life_next(on);
+        tni_device_epoch_next(on);
         assert_int_equal(fault_left(before, "a loss", n), 0);
         assert_true(async_holds_nothing());
         assert_int_equal(live_apart(on), TN_OK);

@@ -1,7 +1,7 @@
 /* Streams: whose they are, which is current, and that work on them keeps its order. */
 #include "async_platform.h"
 
-#include "device/stream/life.h"
+#include "device/stream/epoch.h"
 
 static world w;
 
@@ -467,7 +467,7 @@ static void lost_device_hangs_no_one(void **state)
     assert_int_equal(async_calls("stream_destroy"), before);
     async_gate_open(gate);
     assert_int_equal(tn_device_reset(zero, &err), TN_OK);
-    tni_life_next(zero);
+    tni_device_epoch_next(zero);
     assert_int_equal(tn_stream_synchronize(tn_stream_default(zero), &err), TN_OK);
     assert_int_equal(tn_stream_synchronize(a, &err), TN_DEVICE_LOST);
     assert_contains(err.message, "this stream was created before async:0 was reset");
@@ -491,7 +491,7 @@ static void reset_leaves_the_default_one_current(void **state)
     assert_int_equal(tn_stream_set(a, &err), TN_OK);
     assert_int_equal(tn_stream_guard_enter(&guard, a, &err), TN_OK);
     assert_int_equal(tn_device_reset(one, &err), TN_OK);
-    tni_life_next(one);
+    tni_device_epoch_next(one);
     assert_ptr_equal(tn_stream_current(one), tn_stream_default(one));
     tn_stream_guard_leave(&guard);
     assert_ptr_equal(tn_stream_current(one), tn_stream_default(one));

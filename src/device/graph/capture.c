@@ -1,6 +1,6 @@
 /* Captures: streams that the program itself makes the platform record, for a graph of the
  * program. */
-#include "device/stream/life.h"
+#include "device/stream/epoch.h"
 #include "graph.h"
 
 _Atomic bool tni_capture_shown;
@@ -18,7 +18,7 @@ bool tni_capture_is_on(tn_stream *stream)
            !atomic_load_explicit(&stream->recording,
                                  memory_order_relaxed) && /* a recording of Tenon */
            tni_device_open(stream->device, "", &call, NULL) == TN_OK &&
-           call.row->stream_is_captured && tni_life_of_stream(stream) == call.life &&
+           call.row->stream_is_captured && tni_stream_epoch(stream) == call.epoch &&
            call.row->stream_is_captured(call.self, call.device, stream->native);
 }
 

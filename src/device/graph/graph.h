@@ -27,7 +27,7 @@ typedef struct tni_graph_words {
 
 struct tn_graph {
     tn_device *device;
-    int32_t life;
+    int32_t epoch;
     bool native; /* recorded by the platform; `platforms` is its graph, once it has ended */
     void *platforms;
     tni_graph_step *steps;

@@ -2,7 +2,7 @@
 #include "base/alloc.h"
 #include "device/memory/memory.h"
 #include "device/stream/current.h"
-#include "device/stream/life.h"
+#include "device/stream/epoch.h"
 #include "graph.h"
 
 _Atomic int32_t tni_graph_recordings;
@@ -51,7 +51,7 @@ tn_status tni_graph_scratch(tn_graph *graph, uint64_t bytes, const char *where, 
         return tni_no_memory(err, where, "a graph's memory");
     made->bytes = bytes;
     tn_status status =
-        tni_memory_take(graph->device, bytes, "graph", &made->memory, &made->life, err);
+        tni_memory_take(graph->device, bytes, "graph", &made->memory, &made->epoch, err);
     if (status) {
         tni_release(made);
         return status;
@@ -69,7 +69,8 @@ static tn_status check_stream(const tn_stream *stream, const char *where, tni_ca
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "the stream is NULL");
     tn_status status = tni_device_open(stream->device, where, out, err);
     if (!status)
-        status = tni_life_check(stream->device, tni_life_of_stream(stream), "stream", where, err);
+        status =
+            tni_device_epoch_check(stream->device, tni_stream_epoch(stream), "stream", where, err);
     if (!status && stream->kind == TNI_STREAM_STANDARD)
         status = tn_fail(
             err, TN_UNSUPPORTED, 0, where,
@@ -105,7 +106,7 @@ tn_status tn_graph_begin(tn_stream *stream, tn_error *err)
     if (!graph)
         return tni_no_memory(err, where, "a graph");
     graph->device = stream->device;
-    graph->life = call.life;
+    graph->epoch = call.epoch;
     graph->native = call.row->graph_begin != NULL;
     tni_mutex_init(&graph->lock);
     if (!atomic_compare_exchange_strong(&stream->recorder, &none, tni_current_thread()))
@@ -133,12 +134,12 @@ static tn_status detach_recording(tn_stream *stream, tn_graph *graph, bool keep,
     tni_call call;
     tn_status status = TN_OK;
     if (graph->native && !keep) {
-        if (tni_device_open_to_return(stream->device, &call) && graph->life == call.life)
+        if (tni_device_open_to_return(stream->device, &call) && graph->epoch == call.epoch)
             (void)call.row->graph_end(call.self, call.device, stream->native, NULL, &said);
     } else if (graph->native) {
         status = tni_device_open(stream->device, where, &call, err);
         if (!status)
-            status = tni_life_check(stream->device, graph->life, "recording", where, err);
+            status = tni_device_epoch_check(stream->device, graph->epoch, "recording", where, err);
         if (!status)
             status = tni_device_settle(&call, where,
                                        call.row->graph_end(call.self, call.device, stream->native,

@@ -1,7 +1,7 @@
 /* Running and releasing recorded graphs. */
 #include "base/alloc.h"
 #include "device/memory/memory.h"
-#include "device/stream/life.h"
+#include "device/stream/epoch.h"
 #include "device/stream/trail.h"
 #include "graph.h"
 
@@ -28,7 +28,7 @@ static void leave_trace(tn_graph *graph, tn_stream *stream)
 void tni_graph_destroy(tn_graph *graph)
 {
     tni_call call;
-    bool here = tni_device_open_to_return(graph->device, &call) && graph->life == call.life;
+    bool here = tni_device_open_to_return(graph->device, &call) && graph->epoch == call.epoch;
     if (here && graph->last)
         (void)tn_event_synchronize(graph->last, NULL);
     tn_event_release(graph->last);
@@ -39,7 +39,7 @@ void tni_graph_destroy(tn_graph *graph)
     tni_release(graph->steps);
     while (graph->arenas) {
         tni_scratch *next = graph->arenas->next;
-        tni_memory_give(graph->device, graph->arenas->memory, graph->arenas->life);
+        tni_memory_give(graph->device, graph->arenas->memory, graph->arenas->epoch);
         tni_release(graph->arenas);
         graph->arenas = next;
     }
@@ -130,7 +130,7 @@ tn_status tn_graph_run(tn_graph *graph, tn_stream *stream, tn_error *err)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "the graph is NULL");
     tn_status status = tni_device_open(graph->device, where, &call, err);
     if (!status)
-        status = tni_life_check(graph->device, graph->life, "graph", where, err);
+        status = tni_device_epoch_check(graph->device, graph->epoch, "graph", where, err);
     if (!status)
         status = tni_stream_for(stream, graph->device, where, &stream, err);
     if (!status)

@@ -28,12 +28,12 @@ void tni_host_give(tni_memory *memory, tni_block *block, const tni_call *call)
 }
 
 /* Validates the block and puts it on the shelf. */
-static tn_status enter(tni_memory *memory, uint32_t life, tni_block *block, tn_error *out_said)
+static tn_status enter(tni_memory *memory, uint32_t epoch, tni_block *block, tn_error *out_said)
 {
     if (!block->address)
         return tn_fail(out_said, TN_INTERNAL, 0, "", "it returned NULL for host memory");
     tni_latch_lock(&memory->host_shelf.lock);
-    bool gone = block->pinned && life != atomic_load(&memory->life);
+    bool gone = block->pinned && epoch != atomic_load(&memory->epoch);
     bool added = !gone && tni_shelf_add(&memory->host_shelf, block);
     tni_latch_unlock(&memory->host_shelf.lock);
     if (gone)
@@ -48,13 +48,13 @@ static tn_status allocate(tni_memory *memory, const tni_call *call, tni_block *b
                           tn_error *out_said)
 {
     int64_t bytes = (int64_t)block->bytes;
-    uint32_t life = atomic_load(&memory->life);
+    uint32_t epoch = atomic_load(&memory->epoch);
     tn_status status = alloc_host_block(call, block, out_said);
     void *address = block->address;
     if (status)
         return status;
     atomic_fetch_add_explicit(&memory->host, bytes, memory_order_relaxed);
-    status = enter(memory, life, block, out_said);
+    status = enter(memory, epoch, block, out_said);
     if (status) {
         atomic_fetch_sub_explicit(&memory->host, bytes, memory_order_relaxed);
         return status;

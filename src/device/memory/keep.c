@@ -124,14 +124,14 @@ static tni_block *pop(tni_memory *memory, uint32_t number, int32_t size_class)
 }
 
 /* Leaves blocks of an earlier epoch to the reset that is about to remove them. */
-static void *pop_block(tni_memory *memory, uint32_t number, uint32_t life, int32_t size_class,
+static void *pop_block(tni_memory *memory, uint32_t number, uint32_t epoch, int32_t size_class,
                        uint64_t bytes, uint8_t label)
 {
     tni_shelf *shelf = &memory->shelves[number];
     void *address = NULL;
     tni_latch_lock(&shelf->lock);
     tni_block *block = memory->kept_blocks[number][size_class];
-    if (block && block->life == life) {
+    if (block && block->epoch == epoch) {
         (void)pop(memory, number, size_class);
         block->kept = false;
         block->bytes = bytes;
@@ -146,14 +146,14 @@ static void *pop_block(tni_memory *memory, uint32_t number, uint32_t life, int32
     return address;
 }
 
-void *tni_keep_take(tni_memory *memory, uint32_t life, int32_t size_class, uint64_t bytes,
+void *tni_keep_take(tni_memory *memory, uint32_t epoch, int32_t size_class, uint64_t bytes,
                     uint8_t label)
 {
     void *address = NULL;
     uint32_t filled = atomic_load_explicit(&memory->filled[size_class], memory_order_relaxed);
     for (uint32_t number = recent; filled && !address; number = (number + 1) % TNI_SHELVES) {
         if (filled >> number & 1)
-            address = pop_block(memory, number, life, size_class, bytes, label);
+            address = pop_block(memory, number, epoch, size_class, bytes, label);
         filled &= ~(UINT32_C(1) << number);
     }
     return address;

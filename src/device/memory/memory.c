@@ -13,7 +13,7 @@ typedef struct request {
     const tn_stream *stream; /* for stream-ordered allocation; NULL: immediate */
     uint64_t bytes;
     uint8_t label;
-    uint32_t life; /* epoch of the memory when the request was made */
+    uint32_t epoch; /* epoch of the memory when the request was made */
 } request;
 
 /* Whether the platform has stream-ordered allocation. Rows of older modules end before these
@@ -78,7 +78,7 @@ static tn_status enter(const request *r, tni_block *block, tn_error *out_said)
                        TNI_ALIGNMENT, block->address);
     }
     tni_latch_lock(&shelf->lock);
-    bool gone = r->life != atomic_load(&r->memory->life);
+    bool gone = r->epoch != atomic_load(&r->memory->epoch);
     bool added = !gone && tni_shelf_add(shelf, block);
     if (added)
         tni_shelf_count(shelf, 1);
@@ -97,7 +97,7 @@ static tn_status alloc_new_block(const request *r, void **out, tn_error *out_sai
     if (!block)
         return tn_fail(out_said, TN_OUT_OF_MEMORY, 0, "",
                        "the host has no memory for its accounting");
-    *block = (tni_block){.bytes = r->bytes, .life = r->life, .label = r->label};
+    *block = (tni_block){.bytes = r->bytes, .epoch = r->epoch, .label = r->label};
     tn_status status = request_with_retry(r, block, out_said);
     void *address = block->address; /* once on its shelf, other threads may free the block */
     if (!status) {
@@ -137,7 +137,7 @@ static tn_status allocate(request *r, const char *label, void **out, tn_error *e
         return tni_memory_refuse(memory, TNI_OF_DEVICE, r->where, r->bytes, NULL, err);
     r->label = tni_labels_take(&memory->labels, label, TNI_OF_DEVICE, bytes);
     if (size_class != TNI_NO_CLASS)
-        address = tni_keep_take(memory, r->life, size_class, r->bytes, r->label);
+        address = tni_keep_take(memory, r->epoch, size_class, r->bytes, r->label);
     tn_status status = address ? TN_OK : allocate_new(r, &address, err);
     if (status)
         return status;
@@ -148,7 +148,7 @@ static tn_status allocate(request *r, const char *label, void **out, tn_error *e
 
 /* `stream`: for stream-ordered allocation, or NULL. */
 static tn_status alloc_block(tn_device *device, const tn_stream *stream, const char *where,
-                             uint64_t bytes, const char *label, void **out, uint32_t *out_life,
+                             uint64_t bytes, const char *label, void **out, uint32_t *out_epoch,
                              tn_error *err)
 {
     request r = {.where = where, .memory = tni_memory_of(device), .bytes = bytes};
@@ -157,33 +157,33 @@ static tn_status alloc_block(tn_device *device, const tn_stream *stream, const c
     tn_status status = tni_device_open(device, where, &r.call, err);
     if (!status) {
         tni_memory_watch(r.memory);
-        r.life = atomic_load(&r.memory->life);
+        r.epoch = atomic_load(&r.memory->epoch);
         r.stream = stream && has_order(r.call.row) ? stream : NULL;
         status = allocate(&r, label, out, err);
     }
     if (status)
         atomic_fetch_add(&r.memory->failures, 1);
     else
-        *out_life = r.life;
+        *out_epoch = r.epoch;
     return status;
 }
 
 static const char alloc_where[] = "tn_memory_alloc";
 
 tn_status tni_memory_take(tn_device *device, uint64_t bytes, const char *label, void **out,
-                          uint32_t *out_life, tn_error *err)
+                          uint32_t *out_epoch, tn_error *err)
 {
-    return alloc_block(device, NULL, alloc_where, bytes, label, out, out_life, err);
+    return alloc_block(device, NULL, alloc_where, bytes, label, out, out_epoch, err);
 }
 
 tn_status tn_memory_alloc(tn_device *device, uint64_t bytes, const char *label, void **out,
                           tn_error *err)
 {
-    uint32_t life;
+    uint32_t epoch;
     if (!out)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, alloc_where, "out is NULL");
     tn_status status = tni_device_or_default(device, &device, err);
-    return status ? status : tni_memory_take(device, bytes, label, out, &life, err);
+    return status ? status : tni_memory_take(device, bytes, label, out, &epoch, err);
 }
 
 /* Returns the stream to order on: `stream`, or for NULL the current stream of the current
@@ -209,13 +209,13 @@ tn_status tn_memory_alloc_on(tn_stream *stream, uint64_t bytes, const char *labe
                              tn_error *err)
 {
     static const char where[] = "tn_memory_alloc_on";
-    uint32_t life;
+    uint32_t epoch;
     if (!out)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "out is NULL");
     tn_status status = open_order(stream, where, &stream, err);
     if (status)
         return status;
-    status = alloc_block(stream->device, stream, where, bytes, label, out, &life, err);
+    status = alloc_block(stream->device, stream, where, bytes, label, out, &epoch, err);
     return tni_trail_tell(stream, status, err);
 }
 
@@ -228,14 +228,14 @@ typedef struct farewell {
     uint8_t label;
 } farewell;
 
-/* `life` is the expected epoch of the block; NULL: any. */
-static farewell part(tni_memory *memory, const void *address, const uint32_t *life, bool may_keep)
+/* `epoch` is the expected epoch of the block; NULL: any. */
+static farewell part(tni_memory *memory, const void *address, const uint32_t *epoch, bool may_keep)
 {
     tni_shelf *shelf = tni_memory_shelf(memory, address);
     farewell out = {.held = false};
     tni_latch_lock(&shelf->lock);
     tni_block *block = tni_shelf_find(shelf, address);
-    if (block && life && block->life != *life)
+    if (block && epoch && block->epoch != *epoch)
         block = NULL;
     out.freed = block && block->kept;
     if (block && !block->kept) {
@@ -259,7 +259,7 @@ static bool put_back(tni_memory *memory, tni_block *block)
 {
     tni_shelf *shelf = tni_memory_shelf(memory, block->address);
     tni_latch_lock(&shelf->lock);
-    bool added = block->life == atomic_load(&memory->life) && tni_shelf_add(shelf, block);
+    bool added = block->epoch == atomic_load(&memory->epoch) && tni_shelf_add(shelf, block);
     if (added)
         atomic_fetch_add_explicit(&shelf->count, 1, memory_order_relaxed);
     tni_latch_unlock(&shelf->lock);
@@ -285,7 +285,7 @@ static tn_status report_wrong_free(tni_memory *book, const void *memory, const f
                    why);
 }
 
-static tn_status free_block(tn_device *device, void *memory, const uint32_t *life,
+static tn_status free_block(tn_device *device, void *memory, const uint32_t *epoch,
                             const char *where, tn_error *err)
 {
     tni_call call;
@@ -295,8 +295,8 @@ static tn_status free_block(tn_device *device, void *memory, const uint32_t *lif
         return TN_OK; /* nothing was ever allocated */
     bool usable = tni_device_open_to_return(device, &call);
     if (atomic_load_explicit(&book->watched, memory_order_acquire))
-        done = part(book, memory, life, usable);
-    if (!done.held && life && *life != atomic_load(&book->life))
+        done = part(book, memory, epoch, usable);
+    if (!done.held && epoch && *epoch != atomic_load(&book->epoch))
         return TN_OK;
     if (!done.held)
         return report_wrong_free(book, memory, &done, where, err);
@@ -306,9 +306,9 @@ static tn_status free_block(tn_device *device, void *memory, const uint32_t *lif
     return TN_OK;
 }
 
-void tni_memory_give(tn_device *device, void *memory, uint32_t life)
+void tni_memory_give(tn_device *device, void *memory, uint32_t epoch)
 {
-    (void)free_block(device, memory, &life, "", NULL);
+    (void)free_block(device, memory, &epoch, "", NULL);
 }
 
 void tn_memory_free(tn_device *device, void *memory)

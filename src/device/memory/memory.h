@@ -3,7 +3,7 @@
  *
  * Lock order: the list of all memories, the shelves in index order, the host shelf, the labels.
  * Locks are held for a few instructions. No module and no log sink is called with one held. fork()
- * takes all of them (life.c), so that the child can continue.
+ * takes all of them (memory_lifetime.c), so that the child can continue.
  *
  * A device that is lost, or that was opened before a fork it does not survive, is never called:
  * memory freed on it is only forgotten. On a withdrawn device, freed memory is returned to the
@@ -36,7 +36,7 @@ typedef struct tni_block {
     void *address;
     uint64_t bytes; /* as requested */
     uint64_t room;  /* as allocated from the platform */
-    uint32_t life;  /* epoch of the memory when it was allocated */
+    uint32_t epoch; /* epoch of the memory when it was allocated */
     int16_t size_class;
     uint8_t label;
     bool kept;
@@ -104,7 +104,7 @@ tni_memory_words tni_labels_words(const tni_labels *labels, int32_t kind, int64_
 typedef struct tni_stage {
     char *bytes; /* TNI_STAGE_BYTES */
     bool pinned;
-    uint32_t life;          /* epoch of the memory when it was allocated */
+    uint32_t epoch;         /* epoch of the memory when it was allocated */
     struct tni_stage *next; /* in the list `left` */
 } tni_stage;
 
@@ -126,9 +126,9 @@ typedef struct tni_memory {
     tni_labels labels;
     tni_block *kept_blocks[TNI_SHELVES][TNI_CLASSES]; /* guarded by the shelf's lock */
     _Atomic uint32_t filled[TNI_CLASSES]; /* one bit per shelf that may keep blocks of the class */
-    _Atomic uint32_t life; /* epoch: resets so far; memory of earlier epochs is gone */
-    _Atomic bool watched;  /* on the list of memories; its locks must not be used before */
-    bool keeps;            /* false in sanitizer builds: kept blocks would hide use after free */
+    _Atomic uint32_t epoch; /* epoch: resets so far; memory of earlier epochs is gone */
+    _Atomic bool watched;   /* on the list of memories; its locks must not be used before */
+    bool keeps;             /* false in sanitizer builds: kept blocks would hide use after free */
 } tni_memory;
 
 /* Returns the device's memory, which is created on first use. NULL if the host is out of memory. */
@@ -147,8 +147,8 @@ void tni_memory_watch(tni_memory *memory);
  * earlier epoch is already gone, and tni_memory_give does not free a newer block at the same
  * address. `device` must not be NULL. */
 tn_status tni_memory_take(tn_device *device, uint64_t bytes, const char *label, void **out,
-                          uint32_t *out_life, tn_error *err);
-void tni_memory_give(tn_device *device, void *memory, uint32_t life);
+                          uint32_t *out_epoch, tn_error *err);
+void tni_memory_give(tn_device *device, void *memory, uint32_t epoch);
 
 /* Whether the device's memory is host memory, so that a copy to or from it is a plain host copy.
  * False for devices that are for planning only. */
@@ -178,7 +178,7 @@ uint64_t tni_class_bytes(int32_t size_class);
 tni_shelf *tni_memory_shelf(tni_memory *memory, const void *address);
 
 /* Takes a kept block of that epoch back into use. Returns its address, or NULL. */
-void *tni_keep_take(tni_memory *memory, uint32_t life, int32_t size_class, uint64_t bytes,
+void *tni_keep_take(tni_memory *memory, uint32_t epoch, int32_t size_class, uint64_t bytes,
                     uint8_t label);
 
 /* Keeps a block that is on the shelf; false if it may not be kept. Must be called with the shelf's

@@ -9,7 +9,7 @@ enum { HALF = TNI_STAGE_BYTES / 2 };
 /* A reset released all memory pinned before it. */
 static bool is_gone(const tni_memory *memory, const tni_stage *stage)
 {
-    return stage->pinned && stage->life != atomic_load(&memory->life);
+    return stage->pinned && stage->epoch != atomic_load(&memory->epoch);
 }
 
 static void destroy(const tni_memory *memory, tni_stage *stage, const tni_call *call)
@@ -38,7 +38,7 @@ static tni_stage *create(const tni_memory *memory, const tni_call *call, const c
     tni_stage *stage = tni_alloc(sizeof *stage);
     if (!stage)
         return NULL;
-    stage->life = atomic_load(&memory->life);
+    stage->epoch = atomic_load(&memory->epoch);
     stage->bytes = alloc_pinned(call, where);
     stage->pinned = stage->bytes != NULL;
     if (is_gone(memory, stage))

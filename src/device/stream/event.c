@@ -4,7 +4,7 @@
 
 #include "base/alloc.h"
 #include "device/graph/graph.h"
-#include "life.h"
+#include "epoch.h"
 
 static tn_status null(const char *what, const char *where, tn_error *err)
 {
@@ -18,7 +18,7 @@ static tn_event *allocate_event(tn_device *device, uint32_t flags)
         return NULL;
     event->device = device;
     event->flags = flags;
-    event->life = tni_life_of(device);
+    event->epoch = tni_device_epoch(device);
     event->mark = &event->own;
     return event;
 }
@@ -108,7 +108,8 @@ static tn_status open_event(const tn_event *event, const char *where, tni_call *
     if (!event)
         return null("the event", where, err);
     tn_status status = tni_device_open(event->device, where, out, err);
-    return status ? status : tni_life_check(event->device, event->life, "event", where, err);
+    return status ? status
+                  : tni_device_epoch_check(event->device, event->epoch, "event", where, err);
 }
 
 /* A lost device is not called: the module's part of the event was lost with it. */
@@ -118,7 +119,7 @@ void tn_event_release(tn_event *event)
     if (!event)
         return;
     if (event->native && tni_device_open_to_return(event->device, &call) &&
-        event->life == call.life)
+        event->epoch == call.epoch)
         call.row->event_destroy(call.self, call.device, event->native);
     tni_event_host_end(event);
     tni_release(event);

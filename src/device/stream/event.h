@@ -15,7 +15,7 @@ struct tn_event {
     tn_device *device;
     void *native;   /* the platform's handle; NULL for a host event */
     uint32_t flags; /* TN_EVENT_...                                              */
-    int32_t life;
+    int32_t epoch;
     _Atomic bool captured; /* its last record is part of a capture, not of queued work */
     tni_event_mark own;
     tni_event_mark *mark; /* `own`, or in `shared` */

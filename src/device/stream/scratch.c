@@ -3,7 +3,7 @@
 #include "base/alloc.h"
 #include "device/graph/graph.h"
 #include "device/memory/memory.h"
-#include "life.h"
+#include "epoch.h"
 
 /* Blocks grow by powers of two, so that a growing problem does not allocate at each size. */
 enum { LEAST = 64 * 1024 };
@@ -15,7 +15,7 @@ static bool is_queued(const tn_stream *stream)
 
 static void destroy(const tn_stream *stream, tni_scratch *scratch)
 {
-    tni_memory_give(stream->device, scratch->memory, scratch->life);
+    tni_memory_give(stream->device, scratch->memory, scratch->epoch);
     tni_release(scratch);
 }
 
@@ -42,7 +42,7 @@ static uint64_t room_for(uint64_t bytes)
 static bool is_of_now(const tn_stream *stream, const tni_scratch *scratch)
 {
     const tni_memory *memory = tni_memory_so_far(stream->device);
-    return memory && atomic_load_explicit(&memory->life, memory_order_acquire) == scratch->life;
+    return memory && atomic_load_explicit(&memory->epoch, memory_order_acquire) == scratch->epoch;
 }
 
 /* For a captured call: the stream's own memory could be freed or reused by the time the graph
@@ -75,7 +75,7 @@ static tn_status alloc_scratch(tn_stream *stream, bool captured, const char *whe
 {
     return captured ? alloc_captured(stream, where, to, err)
                     : tni_memory_take(stream->device, to->bytes, "workspace", &to->memory,
-                                      &to->life, err);
+                                      &to->epoch, err);
 }
 
 tn_status tni_scratch_take(tn_stream *stream, uint64_t bytes, const char *where, tni_scratch **out,
@@ -136,7 +136,7 @@ void tni_scratch_end(tn_stream *stream)
         return;
     }
     if ((idle || left) && is_queued(stream) && tni_device_open_to_return(stream->device, &call) &&
-        tni_life_of_stream(stream) == call.life)
+        tni_stream_epoch(stream) == call.epoch)
         (void)call.row->stream_synchronize(call.self, call.device, stream->native, &said);
     if (idle)
         destroy(stream, idle);

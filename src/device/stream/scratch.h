@@ -9,8 +9,8 @@ typedef struct tni_scratch {
     struct tni_scratch *next;
     void *memory; /* on the stream's device, aligned to 64 bytes */
     uint64_t bytes;
-    uint32_t life; /* epoch of the memory */
-    bool captured; /* it belongs to a graph of the program, and to nothing else */
+    uint32_t epoch; /* epoch of the memory */
+    bool captured;  /* it belongs to a graph of the program, and to nothing else */
 } tni_scratch;
 
 /* Returns at least `bytes` bytes, valid until they are given back. On a platform with streams they

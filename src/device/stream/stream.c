@@ -3,29 +3,29 @@
 #include "base/alloc.h"
 #include "current.h"
 #include "device/graph/graph.h"
-#include "life.h"
+#include "epoch.h"
 #include "scratch.h"
 #include "trail.h"
 
-int32_t tni_life_of_stream(const tn_stream *stream)
+int32_t tni_stream_epoch(const tn_stream *stream)
 {
-    return atomic_load_explicit(&stream->life, memory_order_acquire);
+    return atomic_load_explicit(&stream->epoch, memory_order_acquire);
 }
 
-int32_t tni_life_of(const tn_device *device)
+int32_t tni_device_epoch(const tn_device *device)
 {
-    return tni_life_of_stream(device->standard);
+    return tni_stream_epoch(device->standard);
 }
 
-void tni_life_next(tn_device *device)
+void tni_device_epoch_next(tn_device *device)
 {
-    atomic_fetch_add(&device->standard->life, 1);
+    atomic_fetch_add(&device->standard->epoch, 1);
 }
 
-tn_status tni_life_check(const tn_device *device, int32_t life, const char *what, const char *where,
-                         tn_error *err)
+tn_status tni_device_epoch_check(const tn_device *device, int32_t epoch, const char *what,
+                                 const char *where, tn_error *err)
 {
-    if (life == tni_life_of(device))
+    if (epoch == tni_device_epoch(device))
         return TN_OK;
     return tn_fail(err, TN_DEVICE_LOST, 0, where,
                    "this %s was created before %s was reset and is no longer valid; create another",
@@ -57,7 +57,8 @@ tn_status tni_stream_open(const tn_stream *stream, const char *where, tni_call *
         return null("the stream", where, err);
     tn_status status = tni_device_open(stream->device, where, out, err);
     if (!status)
-        status = tni_life_check(stream->device, tni_life_of_stream(stream), "stream", where, err);
+        status =
+            tni_device_epoch_check(stream->device, tni_stream_epoch(stream), "stream", where, err);
     if (!status && tn_graph_is_recording(stream))
         status = reject_recording((tn_stream *)(uintptr_t)stream, where, err);
     return status;
@@ -73,7 +74,8 @@ tn_status tni_stream_for_step(tn_stream *stream, tn_device *device, const char *
     if (stream->device != device)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "the stream belongs to %s, not to %s",
                        stream->device->id, device->id);
-    tn_status status = tni_life_check(device, tni_life_of_stream(stream), "stream", where, err);
+    tn_status status =
+        tni_device_epoch_check(device, tni_stream_epoch(stream), "stream", where, err);
     if (!status && tni_graph_of(stream))
         status = tni_graph_own(stream, where, err);
     if (!status)
@@ -101,7 +103,7 @@ static tn_stream *allocate_stream(tn_device *device, int32_t kind, int32_t prior
     stream->priority = priority;
     stream->device = device;
     atomic_init(&stream->holders, 1);
-    atomic_init(&stream->life, kind == TNI_STREAM_STANDARD ? 0 : tni_life_of(device));
+    atomic_init(&stream->epoch, kind == TNI_STREAM_STANDARD ? 0 : tni_device_epoch(device));
     return stream;
 }
 
@@ -216,7 +218,7 @@ void tn_stream_release(tn_stream *stream)
     tni_trail_end(stream);
     tni_scratch_end(stream);
     if (stream->kind == TNI_STREAM_OWN && stream->native &&
-        tni_device_open_to_return(stream->device, &call) && tni_life_of_stream(stream) == call.life)
+        tni_device_open_to_return(stream->device, &call) && tni_stream_epoch(stream) == call.epoch)
         call.row->stream_destroy(call.self, call.device, stream->native);
     tni_release(stream);
 }

@@ -15,7 +15,7 @@ struct tn_stream {
     _Atomic int32_t holders; /* reference count; unused for the default stream */
     int32_t kind;
     int32_t priority;
-    _Atomic int32_t life; /* epoch it was made in; default stream: the device's epoch */
+    _Atomic int32_t epoch; /* epoch it was made in; default stream: the device's epoch */
     tn_device *device;
     struct tni_scratch *_Atomic scratch; /* memory that no call is using; or NULL */
     struct tni_scratch *_Atomic left;    /* outgrown memory that queued work may still use */

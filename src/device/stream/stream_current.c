@@ -1,7 +1,7 @@
 /* The current streams of each thread, and the guards that restore them. */
 #include "base/alloc.h"
 #include "current.h"
-#include "life.h"
+#include "epoch.h"
 
 typedef struct table {
     tni_thread_end end; /* must be first: the thread-end callback gets its address */
@@ -94,8 +94,8 @@ tn_stream *tn_stream_current(const tn_device *device)
     if (!device)
         return NULL;
     const tni_current *entry = tni_current_find(device);
-    return entry && tni_life_of_stream(entry->stream) == tni_life_of(device) ? entry->stream
-                                                                             : device->standard;
+    return entry && tni_stream_epoch(entry->stream) == tni_device_epoch(device) ? entry->stream
+                                                                                : device->standard;
 }
 
 static void retain_stream(tn_stream *stream)
@@ -125,7 +125,7 @@ static tn_status set(tn_stream *stream, const char *where, tn_error *err)
             err, TN_INVALID_ARGUMENT, 0, where,
             "the stream is NULL; tn_stream_default returns the default stream of a device");
     tn_status status =
-        tni_life_check(stream->device, tni_life_of_stream(stream), "stream", where, err);
+        tni_device_epoch_check(stream->device, tni_stream_epoch(stream), "stream", where, err);
     if (!status && !make_current(stream))
         status = tni_no_memory(err, where, "a thread's current streams");
     return status;

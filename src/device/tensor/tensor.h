@@ -12,7 +12,7 @@ typedef struct tni_owner {
     _Atomic int64_t holders;
     tn_device *device;
     void *memory;                /* device memory, freed with the owner; or NULL */
-    uint32_t life;               /* epoch of the memory */
+    uint32_t epoch;              /* epoch of the memory */
     void (*release)(void *user); /* informs the actual owner of the data; or NULL */
     void *user;
     int64_t dims[]; /* shape, then strides, if the tensor does not bring its own */

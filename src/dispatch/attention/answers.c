@@ -1,6 +1,6 @@
 #include "answers.h"
 
-#include "device/stream/life.h"
+#include "device/stream/epoch.h"
 #include "dispatch/judge.h"
 #include "os/cpu.h"
 #include "os/fork.h"
@@ -55,7 +55,7 @@ void tni_answer_key_make(const tn_context *context, const tn_device *device,
     uint64_t dropout;
     memcpy(&dropout, &args->dropout, sizeof dropout);
     *out = (tni_answer_key){{
-        pair(device->ordinal, (int32_t)tni_life_of(device)),
+        pair(device->ordinal, (int32_t)tni_device_epoch(device)),
         tni_context_hash(context, &tni_attention_class),
         tni_dispatch_generation(),
         tni_cpu_stamp(),

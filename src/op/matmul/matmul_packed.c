@@ -2,7 +2,7 @@
 #include "base/alloc.h"
 #include "base/dtype.h"
 #include "device/graph/graph.h"
-#include "device/stream/life.h"
+#include "device/stream/epoch.h"
 #include "dispatch/plan.h"
 #include "matmul.h"
 #include "settings/context.h"
@@ -16,7 +16,7 @@ struct tn_packed {
     tn_tensor b;  /* the copy */
     void *native; /* the kernel's packed form of B; NULL: the kernel reads the copy */
     uint64_t copy_bytes, native_bytes;
-    int32_t life;            /* epoch of the device */
+    int32_t device_epoch;    /* epoch of the device */
     _Atomic uint64_t judged; /* dispatch generation in which its kernel was last found to be
                               * allowed */
 };
@@ -102,7 +102,7 @@ static tn_status make(tn_packed *to, tni_problem *problem, tn_error *err)
         .context = to->context, .op = &problem->op, .device = problem->device};
     forget_alignment(&problem->op);
     to->judged = tni_dispatch_generation();
-    to->life = tni_life_of(problem->device);
+    to->device_epoch = tni_device_epoch(problem->device);
     data[TN_MATMUL_B] = problem->data[TN_MATMUL_B];
     tn_status status = tni_plan_make(&question, &to->plan, err);
     return status ? status : pack_native(to, data, err);
@@ -236,7 +236,8 @@ tn_status tn_matmul_packed(const tn_packed *packed, const tn_matmul_args *args, 
     const tn_matmul_args with_copy = args_with(args, &packed->b);
     tn_status status = tni_matmul_make(&with_copy, &problem, err);
     if (!status)
-        status = tni_life_check(packed->plan->device, packed->life, "the packed B", face, err);
+        status = tni_device_epoch_check(packed->plan->device, packed->device_epoch, "the packed B",
+                                        face, err);
     if (!status)
         status = check_same(packed, &problem, err);
     if (!status)

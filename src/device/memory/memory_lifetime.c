@@ -163,7 +163,7 @@ void tni_memory_forget(tni_memory *memory)
     if (!memory)
         return;
     tni_memory_watch(memory);
-    atomic_fetch_add(&memory->life, 1);
+    atomic_fetch_add(&memory->epoch, 1);
     for (size_t i = 0; i < TNI_SHELVES; i++)
         drop_shelf(memory, i, NULL);
     drop_host(memory, false, NULL);
