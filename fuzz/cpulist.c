@@ -48,7 +48,7 @@ static void try_group(tni_reading *reading, tni_span text)
     tni_cgroups files = {.why = ""};
     char some = '\0';
     files.groups = files.mounts = &some;
-    if (!tni_span_take(&text, '\0', &files.groups_text) || !text.text)
+    if (!tni_span_next(&text, '\0', &files.groups_text) || !text.text)
         return;
     files.mounts_text = text;
     for (int i = 0; i < 3; i++) {
@@ -94,7 +94,7 @@ static void try_words(tni_span text)
             require(value.text >= text.text &&
                     value.text + value.length <= text.text + text.length);
     }
-    while (tni_span_take_word(&text, &word)) {
+    while (tni_span_next_word(&text, &word)) {
         if (tni_span_number(word, &number) || tni_span_hex(word, &number) ||
             tni_span_bytes(word, &number))
             require(number >= 0);
@@ -107,7 +107,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0)
         return 0;
     tni_span text = {(const char *)data + 1, size - 1};
-    tni_reading_begin(&reading, "/nowhere");
+    tni_reading_init(&reading, "/nowhere");
     switch (data[0]) {
     case 'l': try_list(&reading, text); break;
     case 'g': try_group(&reading, text); break;

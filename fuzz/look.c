@@ -112,11 +112,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     tni_span text = {(const char *)data + 1, size - 1}, first;
     switch (data[0]) {
     case 'c':
-        if (tni_span_take(&text, '\0', &first) && text.text)
+        if (tni_span_next(&text, '\0', &first) && text.text)
             try_cache(first, text);
         break;
     case 'p':
-        if (tni_span_take(&text, '\0', &first) && text.text)
+        if (tni_span_next(&text, '\0', &first) && text.text)
             try_places(first, text);
         break;
     case 'i': try_ids(text); break;

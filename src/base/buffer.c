@@ -70,7 +70,7 @@ const char *tni_buffer_text(const tni_buffer *buffer)
     return buffer->text ? buffer->text : "";
 }
 
-char *tni_buffer_take(tni_buffer *buffer)
+char *tni_buffer_detach(tni_buffer *buffer)
 {
     char *text = NULL;
     if (!buffer->text)

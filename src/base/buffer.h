@@ -26,6 +26,6 @@ void tni_buffer_release(tni_buffer *buffer);
 const char *tni_buffer_text(const tni_buffer *buffer);
 
 /* Transfers the text to the caller and leaves the buffer empty; NULL after a failure. */
-char *tni_buffer_take(tni_buffer *buffer);
+char *tni_buffer_detach(tni_buffer *buffer);
 
 #endif

@@ -56,7 +56,7 @@ static tn_status make_current(const tni_call *call, vendors *out, const char *wh
                : call->row->device_activate(call->self, call->device, &said);
     if (enters)
         out->entered = status == TN_OK;
-    return tni_device_settle(call, where, status, &said, err);
+    return tni_device_result_check(call, where, status, &said, err);
 }
 
 /* Initializes the device and makes it the vendor's current one, if the vendor has such a concept.
@@ -282,12 +282,12 @@ tn_status tn_device_synchronize(const tn_device *device, tn_error *err)
         device = standing;
     status = tni_device_open(device, where, &call, err);
     if (!status)
-        status = tni_capture_refuse(tn_stream_current(device), where,
+        status = tni_capture_reject(tn_stream_current(device), where,
                                     "captured work does not run before the capture ends", err);
     if (status || !call.row->device_synchronize)
         return status;
     tn_error said = {0};
     status = call.row->device_synchronize(call.self, call.device, &said);
-    return tni_trail_tell(device->standard, tni_device_settle(&call, where, status, &said, err),
-                          err);
+    return tni_trail_report(device->standard,
+                            tni_device_result_check(&call, where, status, &said, err), err);
 }

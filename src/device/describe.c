@@ -177,7 +177,7 @@ static tn_status make_one(described *d, const tni_description *description, tn_e
     tni_buffer origin = {0};
     tni_buffer_format(&origin, "described in %s", d->file);
     tni_release(device->origin);
-    device->origin = tni_buffer_take(&origin);
+    device->origin = tni_buffer_detach(&origin);
     tn_text_fit(device->section, sizeof device->section, description->view.name);
     device->cpu_features = description->cpu_features;
     d->devices.items[d->devices.count++] = device;
@@ -193,7 +193,7 @@ static tn_status publish(described *d, tn_error *err)
     for (size_t i = 0; fits && i < d->devices.count; i++) {
         tn_device *device = d->devices.items[i];
         tni_device_publish(set, device);
-        tni_platforms_settle(set, device->platform);
+        tni_platforms_update(set, device->platform);
     }
     tni_mutex_unlock(&set->lock);
     if (!fits)

@@ -114,20 +114,21 @@ bool tni_offer_is_of_this_process(const tni_offer *offer);
 /* Passes on the result of a call (`said` must be zeroed before the call), with the message "cuda:0:
  * ...", and records a loss: the first one counts, until the device is reset; one of an earlier
  * epoch is ignored. */
-tn_status tni_device_settle(const tni_call *call, const char *where, tn_status status,
-                            const tn_error *said, tn_error *err);
+tn_status tni_device_result_check(const tni_call *call, const char *where, tn_status status,
+                                  const tn_error *said, tn_error *err);
 
 /* The same for a call that involved two devices, `first` and `second`, which may be equal: a loss
  * is recorded for those that report themselves lost when queried (device_memory), if any. */
-tn_status tni_device_settle_either(const tni_call *first, const tni_call *second, const char *where,
-                                   tn_status status, const tn_error *said, tn_error *err);
+tn_status tni_device_result_check_either(const tni_call *first, const tni_call *second,
+                                         const char *where, tn_status status, const tn_error *said,
+                                         tn_error *err);
 
 /* Asks the platform for the device's properties and stores the valid ones; the others are unknown,
  * and reported as a fault. */
-void tni_device_ask(tn_device *device);
+void tni_device_query(tn_device *device);
 
 /* All properties known so far; queries nothing. */
-const tn_device_properties *tni_device_told(const tn_device *device);
+const tn_device_properties *tni_device_known(const tn_device *device);
 
 /* The properties including those that operators are selected by: architecture, capability, dtypes,
  * memory, compute units. If one is missing, queries the platform for the late ones, so call it with

@@ -56,7 +56,7 @@ tn_status tni_device_create(const tni_offer *offer, tn_platform *platform, int32
     if (properties)
         device->properties = *properties;
     else
-        tni_device_ask(device);
+        tni_device_query(device);
     *out = device;
     return TN_OK;
 }
@@ -192,7 +192,7 @@ static bool is_better(const tn_device *a, const tn_device *b, const tn_platform 
         return a->platform == current;
     if (rank_a != rank_b)
         return rank_a < rank_b;
-    return tni_device_told(a)->memory_bytes > tni_device_told(b)->memory_bytes;
+    return tni_device_known(a)->memory_bytes > tni_device_known(b)->memory_bytes;
 }
 
 /* The first condition that no running device meets, or NULL if each is met by some device.
@@ -274,7 +274,7 @@ typedef struct finalists {
 static void query_one(const tn_device *device, const tni_select_terms *conditions,
                       const tn_platform *current)
 {
-    tni_select_ask(device, conditions);
+    tni_select_query(device, conditions);
     if (tn_platform_device_count(device->platform) > 1 &&
         (conditions->count ? tni_select_meets(device, conditions) : device->platform == current))
         (void)tni_device_described(device);

@@ -136,7 +136,7 @@ static void make_sound(tn_device_properties *p, faults *out)
 
 static const char untold[] = "does not report its properties: ";
 
-void tni_device_ask(tn_device *device)
+void tni_device_query(tn_device *device)
 {
     const tni_platform *of = device->offer->platform;
     tn_device_properties told = {.struct_size = sizeof told};
@@ -164,7 +164,7 @@ void tni_device_ask(tn_device *device)
         tni_log(TN_LOG_WARNING, "%s %s", device->id, device->fault);
 }
 
-const tn_device_properties *tni_device_told(const tn_device *device)
+const tn_device_properties *tni_device_known(const tn_device *device)
 {
     const tn_device_properties *whole = atomic_load_explicit(&device->whole, memory_order_acquire);
     return whole ? whole : &device->properties;
@@ -252,7 +252,7 @@ const tn_device_properties *tn_device_properties_get(const tn_device *device)
 {
     if (!device)
         return NULL;
-    const tn_device_properties *told = tni_device_told(device);
+    const tn_device_properties *told = tni_device_known(device);
     if (told == &device->properties && has_late_numbers(device) && tni_device_is_usable(device))
         (void)query_all_properties((tn_device *)(uintptr_t)device, &told, NULL);
     return told;
@@ -273,7 +273,7 @@ static bool is_silent(const tn_device *device)
 
 const tn_device_properties *tni_device_described(const tn_device *device)
 {
-    const tn_device_properties *so_far = tni_device_told(device);
+    const tn_device_properties *so_far = tni_device_known(device);
     return is_described(so_far) || is_silent(device) ? so_far : tn_device_properties_get(device);
 }
 
@@ -308,7 +308,7 @@ static tn_status query_memory(const tn_device *device, tn_device_memory *out, tn
     tn_error said = {0};
     tn_status status = tni_device_open(device, where, &call, err);
     if (!status)
-        status = tni_device_settle(
+        status = tni_device_result_check(
             &call, where, call.row->device_memory(call.self, call.device, out, &said), &said, err);
     return status;
 }
@@ -346,7 +346,7 @@ static tn_status describe(const tn_device *device, const char *where,
 {
     tni_call call;
     tn_error why = {0};
-    *out = tni_device_told(device);
+    *out = tni_device_known(device);
     if (is_described(*out) || *out != &device->properties || !has_late_numbers(device))
         return TN_OK;
     tn_status status = tni_device_open(device, where, &call, &why);
@@ -499,7 +499,7 @@ tn_status tn_device_link(const tn_device *from, const tn_device *to, int32_t *ou
     tn_error said = {0};
     tn_status status = tni_device_open(from, where, &call, err);
     if (!status)
-        status = tni_device_settle(
+        status = tni_device_result_check(
             &call, where, call.row->device_link(call.self, call.device, to->index, &link, &said),
             &said, err);
     if (!status && (link <= TN_LINK_UNKNOWN || link > TN_LINK_FABRIC))

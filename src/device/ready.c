@@ -95,8 +95,8 @@ static void keep_loss(const tni_call *call, const char *where, const tn_error *s
     tni_mutex_unlock(&call->of->platform->set->lock);
 }
 
-tn_status tni_device_settle(const tni_call *call, const char *where, tn_status status,
-                            const tn_error *said, tn_error *err)
+tn_status tni_device_result_check(const tni_call *call, const char *where, tn_status status,
+                                  const tn_error *said, tn_error *err)
 {
     if (status == TN_OK)
         return TN_OK;
@@ -120,14 +120,15 @@ static bool admits_loss(const tn_device *device)
     return tni_device_is_lost(device);
 }
 
-tn_status tni_device_settle_either(const tni_call *first, const tni_call *second, const char *where,
-                                   tn_status status, const tn_error *said, tn_error *err)
+tn_status tni_device_result_check_either(const tni_call *first, const tni_call *second,
+                                         const char *where, tn_status status, const tn_error *said,
+                                         tn_error *err)
 {
     if (status != TN_DEVICE_LOST || first->of == second->of)
-        return tni_device_settle(first, where, status, said, err);
+        return tni_device_result_check(first, where, status, said, err);
     bool second_is = admits_loss(second->of), first_is = admits_loss(first->of);
     if (second_is || first_is)
-        return tni_device_settle(second_is ? second : first, where, status, said, err);
+        return tni_device_result_check(second_is ? second : first, where, status, said, err);
     tn_error words = *said;
     words.message[sizeof words.message - 1] = '\0';
     return tn_fail(err, status, words.native_code, where,
@@ -200,7 +201,7 @@ tn_status tn_device_reset(tn_device *device, tn_error *err)
     if (!status)
         tni_memory_forget(device->memory);
     else
-        status = tni_device_settle(&call, where, status, &said, err);
+        status = tni_device_result_check(&call, where, status, &said, err);
     end_reset(device, !status);
     return status;
 }

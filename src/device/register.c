@@ -62,7 +62,7 @@ static void withdraw(tni_platforms *set, const tni_record *record, const tn_erro
     tni_mutex_lock(&set->lock);
     size_t at = set_aside(set, record);
     for (size_t i = 0; i < set->platforms.count; i++)
-        tni_platforms_settle(set, set->platforms.items[i]);
+        tni_platforms_update(set, set->platforms.items[i]);
     if (set->current && !tni_platform_is_ready(set->current))
         set->current = NULL;
     tni_mutex_unlock(&set->lock);

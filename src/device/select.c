@@ -173,7 +173,7 @@ const char *tni_select_platform(const tni_select_term *condition)
 
 bool tni_select_meets_one(const tn_device *device, const tni_select_term *condition)
 {
-    const tn_device_properties *p = tni_device_told(device);
+    const tn_device_properties *p = tni_device_known(device);
     const char *words[] = {device->platform->name, p->name, p->architecture};
     if (condition->kind == TNI_SELECT_WORD) {
         const char *word = words[condition->key];
@@ -193,7 +193,7 @@ static bool names_device(const tni_select_term *condition)
     return condition->kind == TNI_SELECT_WORD && condition->key != ARCHITECTURE;
 }
 
-void tni_select_ask(const tn_device *device, const tni_select_terms *conditions)
+void tni_select_query(const tn_device *device, const tni_select_terms *conditions)
 {
     for (size_t i = 0; i < conditions->count; i++) {
         const tni_select_term *one = &conditions->items[i];
@@ -203,7 +203,7 @@ void tni_select_ask(const tn_device *device, const tni_select_terms *conditions)
     for (size_t i = 0; i < conditions->count; i++) {
         const tni_select_term *one = &conditions->items[i];
         if (one->kind == TNI_SELECT_NUMBER &&
-            !(tni_device_told(device)->known & UINT64_C(1) << one->key))
+            !(tni_device_known(device)->known & UINT64_C(1) << one->key))
             (void)tn_device_properties_get(device);
         else if (one->kind != TNI_SELECT_NUMBER && !names_device(one))
             (void)tni_device_described(device);

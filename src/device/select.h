@@ -33,7 +33,7 @@ tn_status tni_select_parse(const char *text, tni_select_terms *out, tn_error *er
 
 /* Queries the late properties that the conditions use, if the device can match them at all. Must be
  * called with no lock held. */
-void tni_select_ask(const tn_device *device, const tni_select_terms *conditions);
+void tni_select_query(const tn_device *device, const tni_select_terms *conditions);
 
 /* An unknown property meets no condition. */
 bool tni_select_meets(const tn_device *device, const tni_select_terms *conditions);

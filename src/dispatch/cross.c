@@ -46,9 +46,9 @@ static tn_status copy(tni_crossing *c, const stray *s, const char *where, void *
     uint64_t bytes = (uint64_t)(s->extent.high - s->extent.low);
     void **memory = &c->copies[c->count];
     if (tn_graph_is_recording(c->stream))
-        return tni_graph_refuse(
+        return tni_graph_reject(
             c->stream, where, "operands of another device would be copied for this one call", err);
-    tn_status status = tni_capture_refuse(
+    tn_status status = tni_capture_reject(
         c->stream, where, "operands of another device would be copied for this one call", err);
     if (!status)
         status = tn_memory_alloc(c->device, bytes + TN_OP_ALIGNMENT_MAX, where, memory, err);

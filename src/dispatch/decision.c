@@ -133,7 +133,7 @@ static tn_status fill(tn_decision *decision, const tni_backend_bounds *bounds,
     else
         look_ahead(decision, &question, args);
     tni_problem_write(&decision->op, decision->device->id, &text);
-    decision->problem = tni_buffer_take(&text);
+    decision->problem = tni_buffer_detach(&text);
     return decision->problem ? TN_OK : tni_no_memory(err, "tn_explain", "a problem's text");
 }
 

@@ -161,7 +161,7 @@ static tn_status make_native(const tni_question *question, tni_state *state, tn_
     if (status || !kernel->row->plan || is_never_run(question->op, kernel->row))
         return status;
     if (kernel->talker)
-        tni_library_heed(kernel->talker, question->context);
+        tni_library_apply_verbosity(kernel->talker, question->context);
     tni_alignments_set(&shown, tni_state_alignments(state));
     state->made_with.op = &shown;
     state->made_with.workspace_bytes = state->workspace;
@@ -169,7 +169,7 @@ static tn_status make_native(const tni_question *question, tni_state *state, tn_
     state->made_with.plan = plan;
     state->made_with.op = NULL;
     state->made_with.workspace_bytes = 0;
-    return tni_device_settle(&call, kernel->row->name, status, &said, err);
+    return tni_device_result_check(&call, kernel->row->name, status, &said, err);
 }
 
 tn_status tni_state_make(const tni_question *question, const tni_state *like, tni_state **out,

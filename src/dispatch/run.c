@@ -48,7 +48,7 @@ static tn_status find_workspace(const tni_plan *plan, const tni_call_args *args,
     if (tni_graph_of(stream))
         return tni_graph_scratch(tni_graph_of(stream), plan->workspace, plan->face, &run->workspace,
                                  err);
-    tn_status status = tni_scratch_take(stream, plan->workspace, plan->face, out_taken, err);
+    tn_status status = tni_scratch_acquire(stream, plan->workspace, plan->face, out_taken, err);
     if (!status)
         run->workspace = (*out_taken)->memory;
     return status;
@@ -68,7 +68,7 @@ static tn_status failed(const tni_call *call, const tni_plan *plan, const tni_pr
     snprintf(said->message + used, sizeof said->message - used, "%s%s", used ? "; " : "",
              tni_buffer_text(&text));
     tni_buffer_release(&text);
-    return tni_device_settle(call, plan->kernel->row->name, status, said, err);
+    return tni_device_result_check(call, plan->kernel->row->name, status, said, err);
 }
 
 static void write_trace(const void *object, tni_buffer *out)
@@ -178,7 +178,7 @@ static tn_status run(const tni_plan *plan, const tni_call *call, const tni_probl
     tn_run run = begin(plan, call, problem, stream);
     run.packed = packed;
     if (graph && packed)
-        return tni_graph_refuse(stream, plan->face,
+        return tni_graph_reject(stream, plan->face,
                                 "of a packed B the graph could not keep the memory", err);
     if (plan->workspace > 0) {
         tn_status status = find_workspace(plan, args, stream, &run, &taken, err);
@@ -189,7 +189,7 @@ static tn_status run(const tni_plan *plan, const tni_call *call, const tni_probl
         return record(&run, plan, call, problem, graph, err);
     tn_status status = call_kernel(&run, plan, call, problem, err);
     if (taken)
-        tni_scratch_give(stream, taken);
+        tni_scratch_release(stream, taken);
     if (tni_row_has_streams(call->row))
         leave_trace(plan, stream);
     return status;
@@ -227,7 +227,7 @@ tn_status tni_plan_run_fitted(const tni_plan *plan, const tn_context *context,
     if (!recorded && tni_sample_is_due(context) && !tni_capture_is_on(stream))
         status = tni_sample_begin(problem, stream, &sample, err);
     if (!status && plan->kernel->talker)
-        tni_library_heed(plan->kernel->talker, context);
+        tni_library_apply_verbosity(plan->kernel->talker, context);
     if (!status)
         status = run(plan, &call, problem, packed, args, stream, err);
     if (!status && !recorded && context->value[TN_SETTING_DEBUG_SYNC] && !tni_capture_is_on(stream))
@@ -262,7 +262,7 @@ static tn_status queue_many(const tni_many *many, const tni_call *call, const tn
         return TN_OK;
     failed_on = many->count == 1 ? 0 : failed_on;
     if (failed_on >= many->count)
-        return tni_device_settle(call, runs->row->name, status, &said, err);
+        return tni_device_result_check(call, runs->row->name, status, &said, err);
     *out_failed = failed_on;
     return failed(call, many->plans[failed_on], many->problems[failed_on], status, &said, err);
 }
@@ -284,7 +284,7 @@ static tn_status call_many(const tni_many *many, const tni_call *call, tn_stream
     begin_many(many, call, stream, &with, runs);
     status = queue_many(many, call, runs, out_failed, err);
     if (taken)
-        tni_scratch_give(stream, taken);
+        tni_scratch_release(stream, taken);
     for (size_t i = 0; i < many->count && tni_row_has_streams(call->row); i++)
         leave_trace(many->plans[i], stream);
     return status;
@@ -307,7 +307,7 @@ tn_status tni_plan_run_many(const tni_many *many, const tn_context *context, tn_
     if (!runs)
         return tni_no_memory(err, face, "the runs of a group");
     if (first->kernel->talker)
-        tni_library_heed(first->kernel->talker, context);
+        tni_library_apply_verbosity(first->kernel->talker, context);
     status = call_many(many, &call, stream, runs, out_failed, err);
     tni_release(runs);
     if (!status && context->value[TN_SETTING_DEBUG_SYNC])

@@ -48,7 +48,7 @@ static void examine(bool ask_amx, tni_cpu_facts *out)
     tni_cpu_arm arm;
     if (tni_cpu_x86_read(&x86)) {
         if (ask_amx)
-            x86.amx = tni_cpu_x86_ask_amx();
+            x86.amx = tni_cpu_x86_request_amx();
         tni_cpu_x86_judge(&x86, out);
     } else if (tni_cpu_arm_read(&arm)) {
         tni_cpu_arm_judge(&arm, out);

@@ -45,7 +45,7 @@ bool tni_cpu_x86_read(tni_cpu_x86 *out);
 bool tni_cpu_arm_read(tni_cpu_arm *out);
 
 /* Requests the tile registers from the kernel. Returns TNI_AMX_... */
-uint32_t tni_cpu_x86_ask_amx(void);
+uint32_t tni_cpu_x86_request_amx(void);
 
 /* Whether the kernel supports that permission. Does not request it. */
 bool tni_cpu_x86_offers_amx(void);

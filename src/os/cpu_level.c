@@ -90,19 +90,19 @@ static const tni_cpu_asked *this_processor(tni_cpu_asked *out)
     return out;
 }
 
-uint64_t tni_cpu_told(void)
+uint64_t tni_cpu_reported(void)
 {
     return tni_cpu_possible() & tni_cpu_mask();
 }
 
 const char *tni_cpu_capability(void)
 {
-    return tni_cpu_capability_of(tn_cpu_architecture(), tni_cpu_told(), tni_cpu_sve_bits());
+    return tni_cpu_capability_of(tn_cpu_architecture(), tni_cpu_reported(), tni_cpu_sve_bits());
 }
 
 const char *tni_cpu_level(void)
 {
-    return tni_cpu_level_of(tn_cpu_architecture(), tni_cpu_told());
+    return tni_cpu_level_of(tn_cpu_architecture(), tni_cpu_reported());
 }
 
 const char *tn_cpu_withheld(const char **out_reason)

@@ -27,7 +27,7 @@ tn_status tni_cpu_limit_mask(const tni_cpu_asked *cpu, const char *level, uint64
                              tn_error *err);
 
 /* The features that reports show: the possible ones without those that the mask hides. */
-uint64_t tni_cpu_told(void);
+uint64_t tni_cpu_reported(void);
 
 /* tni_cpu_limit sets the process's limit as tn_cpu_limit does; tni_cpu_limit_check only checks
  * whether that would succeed. Both request AMX from the system if the level needs it. */

@@ -203,7 +203,7 @@ bool tni_cpu_x86_read(tni_cpu_x86 *out)
 
 #if defined(__x86_64__) && defined(__linux__)
 
-uint32_t tni_cpu_x86_ask_amx(void)
+uint32_t tni_cpu_x86_request_amx(void)
 {
     const long request_permission = 0x1023, tile_data = 18;
     if (syscall(SYS_arch_prctl, request_permission, tile_data) == 0)
@@ -220,7 +220,7 @@ bool tni_cpu_x86_offers_amx(void)
 
 #else
 
-uint32_t tni_cpu_x86_ask_amx(void)
+uint32_t tni_cpu_x86_request_amx(void)
 {
     return TNI_AMX_REFUSED;
 }

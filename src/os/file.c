@@ -44,7 +44,7 @@ char *tni_path_join(const char *folder, const char *name)
     if (length && !is_separator(folder[length - 1]))
         tni_buffer_add_char(&path, '/');
     tni_buffer_add(&path, name);
-    return tni_buffer_take(&path);
+    return tni_buffer_detach(&path);
 }
 
 char *tni_path_folder(const char *path)

@@ -80,7 +80,7 @@ tn_status tni_file_read(const char *path, size_t limit, char **out, size_t *out_
         status = read_all(file, path, limit, &text, err);
     tni_sys_close(file);
     size_t size = text.length;
-    char *taken = status ? NULL : tni_buffer_take(&text);
+    char *taken = status ? NULL : tni_buffer_detach(&text);
     if (!status && !taken)
         status = tni_no_memory(err, "read", path);
     tni_buffer_release(&text);

@@ -23,7 +23,7 @@ tn_status tni_file_replace_private(const char *path, const char *text, size_t si
  * file. Waits a few seconds, then fails with TN_BUSY. On a file system without locks, it excludes
  * nobody. The caller releases it. */
 typedef struct tni_file_lock tni_file_lock;
-tn_status tni_file_lock_take(const char *path, tni_file_lock **out, tn_error *err);
+tn_status tni_file_lock_acquire(const char *path, tni_file_lock **out, tn_error *err);
 
 /* Accepts NULL. */
 void tni_file_lock_release(tni_file_lock *lock);

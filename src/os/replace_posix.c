@@ -219,7 +219,7 @@ static tn_status wait_for(tni_file_lock *lock, tn_error *err)
                    lock->path, LOCK_TRIES * LOCK_PAUSE_MS / 1000);
 }
 
-tn_status tni_file_lock_take(const char *path, tni_file_lock **out, tn_error *err)
+tn_status tni_file_lock_acquire(const char *path, tni_file_lock **out, tn_error *err)
 {
     static const char ending[] = ".lock";
     char *real = NULL;

@@ -89,7 +89,7 @@ static HANDLE open_alone(const char *path)
     return file;
 }
 
-tn_status tni_file_lock_take(const char *path, tni_file_lock **out, tn_error *err)
+tn_status tni_file_lock_acquire(const char *path, tni_file_lock **out, tn_error *err)
 {
     size_t room = strlen(path) + sizeof ".lock";
     tn_status status = TN_OK;

@@ -32,7 +32,7 @@ bool tni_span_is(tni_span span, const char *word)
     return span.length == strlen(word) && tni_span_begins(span, word);
 }
 
-bool tni_span_take(tni_span *rest, char end, tni_span *out)
+bool tni_span_next(tni_span *rest, char end, tni_span *out)
 {
     if (!rest->text)
         return false;
@@ -43,7 +43,7 @@ bool tni_span_take(tni_span *rest, char end, tni_span *out)
     return true;
 }
 
-bool tni_span_take_word(tni_span *rest, tni_span *out)
+bool tni_span_next_word(tni_span *rest, tni_span *out)
 {
     tni_span trimmed = rest->text ? tni_span_trim(*rest) : *rest;
     size_t length = 0;
@@ -59,7 +59,7 @@ bool tni_span_take_word(tni_span *rest, tni_span *out)
 bool tni_span_lists(tni_span list, const char *word)
 {
     tni_span item;
-    while (tni_span_take(&list, ',', &item)) {
+    while (tni_span_next(&list, ',', &item)) {
         if (tni_span_is(item, word))
             return true;
     }
@@ -127,7 +127,7 @@ bool tni_span_value(tni_span text, const char *key, char separator, tni_span *ou
 {
     size_t length = strlen(key);
     tni_span line;
-    while (tni_span_take(&text, '\n', &line)) {
+    while (tni_span_next(&text, '\n', &line)) {
         if (line.length <= length || memcmp(line.text, key, length) != 0)
             continue;
         tni_span after = {line.text + length, line.length - length};

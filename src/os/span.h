@@ -19,10 +19,10 @@ bool tni_span_begins(tni_span span, const char *word);
 
 /* Removes the text before the next `end`, or all that is left, from *rest; also removes the `end`.
  * Returns false if nothing is left. "a,,b," gives "a", "", "b", "". */
-bool tni_span_take(tni_span *rest, char end, tni_span *out);
+bool tni_span_next(tni_span *rest, char end, tni_span *out);
 
 /* As above, for words separated by any number of blanks: never returns an empty word. */
-bool tni_span_take_word(tni_span *rest, tni_span *out);
+bool tni_span_next_word(tni_span *rest, tni_span *out);
 
 /* Whether `word` is an item of a comma-separated list. */
 bool tni_span_lists(tni_span list, const char *word);

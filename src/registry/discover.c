@@ -110,7 +110,7 @@ static tn_status load_unknown(tni_registry *registry, tni_record *record)
                                "not probed: there is no tenon-probe next to the library");
     if (params->fresh || !tni_verdict_recall(cache, params->probe, record->path, &verdict)) {
         tn_status status =
-            tni_verdict_ask(params->probe, record->path, params->probe_limit_ns, &verdict, &err);
+            tni_verdict_probe(params->probe, record->path, params->probe_limit_ns, &verdict, &err);
         if (status)
             return tni_record_stop(record, status, "make sure that tenon-probe can be run",
                                    "not probed: %s: %s", err.where, err.message);

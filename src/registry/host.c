@@ -121,7 +121,7 @@ static tn_status host_library_look(void *self, const char *files, char *out_path
     if (!files || !files[0] || !out_path || size == 0 || !out_is_here)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, "library_look", "%s is missing",
                        !files || !files[0] ? "the file's name" : "a buffer for the result");
-    const bool is_here = tni_look_taken(files, &look);
+    const bool is_here = tni_look_loaded(files, &look);
     if (look.holds <= 0)
         return tn_fail(err, TN_NOT_FOUND, 0, "library_look", "%.100s: %s", files, look.text);
     tn_text_fit(out_path, size, look.text);

@@ -153,8 +153,8 @@ static void describe_end(const tni_process_end *end, int64_t limit_ns, tni_verdi
                 "report this to the module's author; `tenon modules --fresh` probes it again");
 }
 
-tn_status tni_verdict_ask(const char *probe, const char *file, int64_t limit_ns, tni_verdict *out,
-                          tn_error *err)
+tn_status tni_verdict_probe(const char *probe, const char *file, int64_t limit_ns, tni_verdict *out,
+                            tn_error *err)
 {
     const char *arguments[] = {"tenon-probe", file, NULL};
     tni_buffer answer = {0};

@@ -29,8 +29,8 @@ tn_status tni_verdict_read(const char *text, size_t length, tni_verdict *out, tn
 
 /* Runs the child program `probe` on `file`. Returns TN_OK however the child ended: *out says how.
  * Fails if the child could not be run or gave no answer. */
-tn_status tni_verdict_ask(const char *probe, const char *file, int64_t limit_ns, tni_verdict *out,
-                          tn_error *err);
+tn_status tni_verdict_probe(const char *probe, const char *file, int64_t limit_ns, tni_verdict *out,
+                            tn_error *err);
 
 /* A verdict is cached for one state of the file, the child program, the drivers and the boot if
  * nothing else can change it: a valid module, one of another ABI or with invalid rows, one that

@@ -47,32 +47,32 @@ tn_status tn_parallel_threads_set(int32_t threads, tn_error *err)
 
 int32_t tn_parallel_threads(void)
 {
-    tni_settings_begin();
+    tni_settings_load();
     return tni_parallel_threads();
 }
 
 void tn_parallel_for(int64_t count, tn_task *task, void *user)
 {
-    tni_settings_begin();
+    tni_settings_load();
     tni_parallel_for(count, task, user);
 }
 
 const char *tn_cpu_capability(void)
 {
-    tni_settings_begin();
+    tni_settings_load();
     return tni_cpu_capability();
 }
 
 const char *tn_cpu_level(void)
 {
-    tni_settings_begin();
+    tni_settings_load();
     return tni_cpu_level();
 }
 
 size_t tn_cpu_features(char *out, size_t size)
 {
-    tni_settings_begin();
-    return tni_cpu_features_write(tni_cpu_told(), out, out ? size : 0);
+    tni_settings_load();
+    return tni_cpu_features_write(tni_cpu_reported(), out, out ? size : 0);
 }
 
 /* Returns the setting's number of a level, -1 if unknown. The limit accepts several spellings of a

@@ -73,21 +73,21 @@ void tni_libraries_wait(void); /* waits for a trial to end; needs the lock */
 void tni_libraries_wake(void);
 
 /* Must be called with the lock held. tni_library_served returns the offer in effect, or NULL;
- * tni_library_offer_of that of a module, or NULL; tni_library_is_tried_now whether a thread of this
+ * tni_library_offer_of that of a module, or NULL; tni_library_is_being_tried whether a thread of this
  * process is running its trial. */
 tni_library_offer *tni_library_served(const tn_library *library);
 tni_library_offer *tni_library_offer_of(const tn_library *library, const tni_record *record);
-bool tni_library_is_tried_now(const tni_library_offer *offer);
+bool tni_library_is_being_tried(const tni_library_offer *offer);
 
 /* Fills in a state, except for what the context determines. Looks for files, but opens nothing. */
-void tni_library_tell(const tn_library *library, tn_library_state *out);
+void tni_library_describe(const tn_library *library, tn_library_state *out);
 
 /* Finds the files in this process, else where the loader would find them. Sets to->path, unless the
  * path was truncated. Returns whether they are loaded in this process. */
 bool tni_library_look(const char *files, tni_look *out, tn_library_state *to);
 
 /* Describes the OpenMP runtimes of the process. */
-void tni_library_tell_openmp(const tni_library_known *known, tn_library_state *out);
+void tni_library_describe_openmp(const tni_library_known *known, tn_library_state *out);
 
 /* Fails with TN_INCOMPATIBLE, naming both, if the files need another OpenMP runtime than one in the
  * process: two runtimes oversubscribe the cores at best, and some pairs end the process. */
@@ -95,10 +95,10 @@ tn_status tni_library_openmp_check(const char *files, tn_error *err);
 
 /* Sanitizes the result of a module: an unknown status becomes TN_CORRUPT, and its texts are
  * terminated and escaped. */
-tn_status tni_library_sane(tn_status status, tn_error *err);
+tn_status tni_library_sanitize(tn_status status, tn_error *err);
 
 /* Formats a text of a state, truncated to fit. */
-void tni_library_say(char *out, size_t size, const char *format, ...) TN_PRINTF(3, 4);
+void tni_library_format(char *out, size_t size, const char *format, ...) TN_PRINTF(3, 4);
 
 /* Opens the library that a module offers, if that was not tried yet. *out_self is the module's
  * handle; the version may be -1. Fails as tn_library_try does; TN_UNAVAILABLE if that module does
@@ -116,6 +116,6 @@ tni_library_offer *tni_library_talker(const tn_library *library, const tni_recor
 /* Sets the verbosity of an open library to the context's value; call it before each call into the
  * library. A library has one verbosity per process, so the last call determines that of other
  * threads too. If the library refuses, a warning is logged. */
-void tni_library_heed(tni_library_offer *offer, const tn_context *context);
+void tni_library_apply_verbosity(tni_library_offer *offer, const tn_context *context);
 
 #endif

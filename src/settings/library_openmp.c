@@ -25,8 +25,8 @@ static void add_runtime(void *user, const char *path)
     found->count++;
 }
 
-#define REASON(...) tni_library_say(to->reason, sizeof to->reason, __VA_ARGS__)
-#define REMEDY(...) tni_library_say(to->remedy, sizeof to->remedy, __VA_ARGS__)
+#define REASON(...) tni_library_format(to->reason, sizeof to->reason, __VA_ARGS__)
+#define REMEDY(...) tni_library_format(to->remedy, sizeof to->remedy, __VA_ARGS__)
 
 static void describe_several(const runtimes *found, tn_library_state *to)
 {
@@ -55,7 +55,7 @@ static void describe_none(const tni_library_known *known, bool looked, tn_librar
     REMEDY("%s", known->remedy);
 }
 
-void tni_library_tell_openmp(const tni_library_known *known, tn_library_state *out)
+void tni_library_describe_openmp(const tni_library_known *known, tn_library_state *out)
 {
     runtimes found = {0};
     bool looked = tni_loaded_each(add_runtime, &found);
@@ -66,7 +66,7 @@ void tni_library_tell_openmp(const tni_library_known *known, tn_library_state *o
     out->available = TN_AVAILABLE_YES;
     tn_text_fit(out->path, sizeof out->path, found.paths[0]);
     if (found.count == 1)
-        tni_library_say(out->reason, sizeof out->reason, "in this process");
+        tni_library_format(out->reason, sizeof out->reason, "in this process");
     else
         describe_several(&found, out);
 }

@@ -7,7 +7,7 @@
 #include "tenon/module/kernel.h"
 #include "tenon/version.h"
 
-void tni_library_say(char *out, size_t size, const char *format, ...)
+void tni_library_format(char *out, size_t size, const char *format, ...)
 {
     char text[1024];
     va_list arguments;
@@ -18,8 +18,8 @@ void tni_library_say(char *out, size_t size, const char *format, ...)
     tn_text_fit(out, size, text);
 }
 
-#define REASON(...) tni_library_say(to->reason, sizeof to->reason, __VA_ARGS__)
-#define REMEDY(...) tni_library_say(to->remedy, sizeof to->remedy, __VA_ARGS__)
+#define REASON(...) tni_library_format(to->reason, sizeof to->reason, __VA_ARGS__)
+#define REMEDY(...) tni_library_format(to->remedy, sizeof to->remedy, __VA_ARGS__)
 
 /* "a|b" as "a, b". */
 static const char *list_files(const char *files, char *out, size_t size)
@@ -36,7 +36,7 @@ static const char *list_files(const char *files, char *out, size_t size)
 
 bool tni_library_look(const char *files, tni_look *out, tn_library_state *to)
 {
-    const bool is_here = tni_look_taken(files, out);
+    const bool is_here = tni_look_loaded(files, out);
     size_t length = strlen(out->text);
     bool is_cut = strncmp(out->text, "...", 3) == 0 ||
                   (length >= 3 && strcmp(out->text + length - 3, "...") == 0);
@@ -171,7 +171,7 @@ static void describe_known(const tni_library_known *known, tn_library_state *to)
 {
     switch (known->kind) {
     case TNI_LIBRARY_PART: describe_part(to); break;
-    case TNI_LIBRARY_OPENMP: tni_library_tell_openmp(known, to); break;
+    case TNI_LIBRARY_OPENMP: tni_library_describe_openmp(known, to); break;
     default: describe_foreign(known, to); break;
     }
 }
@@ -194,14 +194,14 @@ static int32_t count_kernels(const char *name, const char *other)
     return count;
 }
 
-void tni_library_tell(const tn_library *library, tn_library_state *out)
+void tni_library_describe(const tn_library *library, tn_library_state *out)
 {
     tni_library_trial trial = {0};
     tni_libraries_lock();
     const tni_library_offer *offer = tni_library_served(library);
     if (offer)
         trial = offer->trial;
-    if (offer && trial.stage == TNI_TRIAL_RUNS && !tni_library_is_tried_now(offer))
+    if (offer && trial.stage == TNI_TRIAL_RUNS && !tni_library_is_being_tried(offer))
         trial.stage = TNI_TRIAL_NONE;
     tni_libraries_unlock();
     *out = (tn_library_state){
@@ -220,8 +220,8 @@ void tni_library_tell(const tn_library *library, tn_library_state *out)
     else if (library->known)
         describe_known(library->known, out);
     else
-        tni_library_say(out->reason, sizeof out->reason,
-                        "the program removed the module that offered it");
+        tni_library_format(out->reason, sizeof out->reason,
+                           "the program removed the module that offered it");
 }
 
 /* Settings whose rules apply to libraries for every operator, and those for verbosity. */
@@ -264,7 +264,7 @@ tn_status tn_library_state_get(const tn_library *library, const tn_context *cont
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
                        "out->struct_size needs at least %zu, found %zu",
                        TN_UP_TO(tn_library_state, name), out->struct_size);
-    tni_library_tell(library, &state);
+    tni_library_describe(library, &state);
     const tn_context *holds = tni_context_or_current(context);
     state.enabled = !is_forbidden(library, state.platform, holds->rules);
     state.struct_size = out->struct_size < sizeof state ? out->struct_size : sizeof state;

@@ -10,7 +10,7 @@ static tn_status set_verbosity(const tn_library_row *row, void *self, int32_t le
     tn_error why = {0};
     if (!row->verbose)
         return tn_fail(err, TN_UNSUPPORTED, 0, "library", "%s has no diagnostic output", row->name);
-    tn_status status = tni_library_sane(row->verbose(self, level, &why), &why);
+    tn_status status = tni_library_sanitize(row->verbose(self, level, &why), &why);
     return status ? tn_fail(err, status, why.native_code, "library", "%s: %s", row->name,
                             tni_words_of(&why))
                   : TN_OK;
@@ -38,7 +38,7 @@ tni_library_offer *tni_library_talker(const tn_library *library, const tni_recor
     return offer && offer->talk >= 0 ? offer : NULL;
 }
 
-void tni_library_heed(tni_library_offer *offer, const tn_context *context)
+void tni_library_apply_verbosity(tni_library_offer *offer, const tn_context *context)
 {
     int32_t wanted = (int32_t)context->value[offer->talk];
     tn_error err = {0};

@@ -14,7 +14,7 @@ static const char where[] = "tn_library_try";
  * trial, which may be waiting for what this one opens. */
 static _Thread_local bool opening;
 
-tn_status tni_library_sane(tn_status status, tn_error *err)
+tn_status tni_library_sanitize(tn_status status, tn_error *err)
 {
     if (status == TN_OK)
         return TN_OK;
@@ -35,8 +35,8 @@ static void store_reason(const char *said, const char *remedy, tni_library_trial
 {
     size_t length = strlen(said), end = remedy ? strlen(remedy) + 2 : 0;
     bool has = end > 2 && length > end && strcmp(said + length - end + 2, remedy) == 0;
-    tni_library_say(to->reason, sizeof to->reason, "%.*s", (int)(has ? length - end : length),
-                    said);
+    tni_library_format(to->reason, sizeof to->reason, "%.*s", (int)(has ? length - end : length),
+                       said);
 }
 
 static void query_version(const tn_library_row *row, tni_library_trial *to)
@@ -48,10 +48,10 @@ static void query_version(const tn_library_row *row, tni_library_trial *to)
     if (!row->version)
         return;
     tn_status status =
-        tni_library_sane(row->version(to->self, &number, text, sizeof text, &err), &err);
+        tni_library_sanitize(row->version(to->self, &number, text, sizeof text, &err), &err);
     if (status) {
-        tni_library_say(to->reason, sizeof to->reason, "its version is unknown: %s",
-                        tni_words_of(&err));
+        tni_library_format(to->reason, sizeof to->reason, "its version is unknown: %s",
+                           tni_words_of(&err));
         return;
     }
     text[sizeof text - 1] = '\0';
@@ -79,7 +79,7 @@ static tn_status open_it(const tni_library_offer *offer, tni_library_trial *to, 
         return status;
     if (!row->open)
         return row->files ? open_files(row, to, err) : TN_OK;
-    status = tni_library_sane(row->open(&offer->record->host, &to->self, err), err);
+    status = tni_library_sanitize(row->open(&offer->record->host, &to->self, err), err);
     if (!status && row->files)
         (void)open_files(row, to, NULL);
     return status;
@@ -93,8 +93,8 @@ static void write_open_reason(const tni_library_offer *offer, tn_error *said,
     bool says = said->status == TN_OK && said->message[0];
     said->message[sizeof said->message - 1] = '\0';
     tn_text_escape(said->message, sizeof said->message);
-    tni_library_say(out->reason, sizeof out->reason, "opened for module %s%s%s",
-                    offer->record->name, says ? "; " : "", says ? said->message : "");
+    tni_library_format(out->reason, sizeof out->reason, "opened for module %s%s%s",
+                       offer->record->name, says ? "; " : "", says ? said->message : "");
 }
 
 /* On failure, which is only temporary, *err is set. A permanent failure is TN_OK, with the reason
@@ -158,7 +158,7 @@ static tn_status run_trial_apart(const tni_library_offer *offer, tni_library_tri
     return it.status;
 }
 
-bool tni_library_is_tried_now(const tni_library_offer *offer)
+bool tni_library_is_being_tried(const tni_library_offer *offer)
 {
     return offer->trial.stage == TNI_TRIAL_RUNS && offer->fork == tni_fork_generation();
 }
@@ -175,7 +175,7 @@ static bool may_not_wait(void)
 static tn_status ensure_tried(tni_library_offer *offer, tn_error *err)
 {
     tni_library_trial trial;
-    while (tni_library_is_tried_now(offer)) {
+    while (tni_library_is_being_tried(offer)) {
         if (may_not_wait())
             return tn_fail(
                 err, TN_BUSY, 0, where,
@@ -213,7 +213,7 @@ tn_status tn_library_try(const tn_library *library, tn_error *err)
     tni_libraries_unlock();
     if (status || !verdict)
         return status;
-    tni_library_tell(library, &state);
+    tni_library_describe(library, &state);
     if (state.available == TN_AVAILABLE_YES)
         return TN_OK;
     return tn_fail(err, verdict, 0, where, "%s is not available: %s%s%s", library->name,

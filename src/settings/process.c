@@ -74,12 +74,12 @@ static void init_process(void)
     tn_context *context = process.sources.context;
     if (context != tni_context_defaults() &&
         tni_settings_force(context, true, &process.ended, &err) != TN_OK)
-        tni_sources_tell(&process.sources, err.message);
+        tni_sources_add_problem(&process.sources, err.message);
     atomic_store(&process.published, tn_context_retain(context));
     atomic_store(&tni_settings_generation, 1);
 }
 
-void tni_settings_begin(void)
+void tni_settings_load(void)
 {
     static tni_once once = TNI_ONCE_INIT;
     static _Atomic bool told;
@@ -95,7 +95,7 @@ void tni_settings_begin(void)
 
 const tni_sources *tni_settings_sources(void)
 {
-    tni_settings_begin();
+    tni_settings_load();
     return &process.sources;
 }
 
@@ -180,7 +180,7 @@ static void publish(tn_context *context)
     tni_settings_unlock();
 }
 
-void tni_settings_stir(void)
+void tni_settings_invalidate(void)
 {
     atomic_fetch_add(&tni_settings_generation, 1);
 }
@@ -208,7 +208,7 @@ tn_status tn_settings_change(const tn_change *changes, size_t count, tn_error *e
     static const char where[] = "tn_settings_change";
     tn_context *made = NULL;
     tni_pool *ended = NULL;
-    tni_settings_begin();
+    tni_settings_load();
     tni_mutex_lock(&process.turn);
     tn_status status = check_frozen(where, err);
     if (!status)
@@ -260,7 +260,7 @@ static tn_status reset(tn_setting setting, const char *where, tn_error *err)
 {
     tn_context *made = NULL;
     tni_pool *ended = NULL;
-    tni_settings_begin();
+    tni_settings_load();
     tni_mutex_lock(&process.turn);
     const tn_context *now = atomic_load(&process.published);
     tn_status status = check_frozen(where, err);

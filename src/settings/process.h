@@ -14,7 +14,7 @@ typedef struct tni_reader {
 
 /* Reads file and environment, once. Every function here calls it first; parallel loops call it for
  * their number of threads. */
-void tni_settings_begin(void);
+void tni_settings_load(void);
 
 /* Registers a thread as a reader, and unregisters it. */
 void tni_reader_add(tni_reader *reader);
@@ -27,7 +27,7 @@ tni_reader *tni_reader_mine(void);
 tn_context *tni_process_context(tni_reader *reader);
 
 /* Invalidates the cached context of every thread. */
-void tni_settings_stir(void);
+void tni_settings_invalidate(void);
 
 /* Guards the list of readers, and scopes that one thread leaves for another. Held for a few
  * instructions only: ending threads take it. */
@@ -57,7 +57,7 @@ typedef struct tni_sources {
     tn_setting variable[TN_SETTING_COUNT]; /* row whose variable set it */
 } tni_sources;
 void tni_sources_read(tni_sources *out);
-void tni_sources_tell(tni_sources *sources, const char *problem);
+void tni_sources_add_problem(tni_sources *sources, const char *problem);
 
 /* Reads a text as if it were the only source. The caller releases *out. */
 enum { TNI_SOURCES_LIMIT = 1 << 20 }; /* maximum bytes of a file */

@@ -192,7 +192,8 @@ tn_status tn_settings_save(const char *text, tn_error *err)
                        "no configuration file: set TENON_CONFIG to a path, or HOME");
     tni_file_lock *lock = NULL;
     char *value = value_of(text);
-    status = value ? tni_file_lock_take(path, &lock, err) : tni_no_memory(err, where, "the value");
+    status =
+        value ? tni_file_lock_acquire(path, &lock, err) : tni_no_memory(err, where, "the value");
     if (!status)
         status = save(path, &change, value, err);
     tni_file_lock_release(lock);

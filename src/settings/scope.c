@@ -143,7 +143,7 @@ static tn_context *inside_of(const node *scope, const tn_context *outside)
  * context, and the next read tries again. */
 const tn_context *tni_context_refresh(void)
 {
-    tni_settings_begin();
+    tni_settings_load();
     if (!mine)
         get_known();
     uint64_t generation = atomic_load(&tni_settings_generation);
@@ -279,7 +279,7 @@ static void leave_foreign(node *scope)
     bool orphan = !atomic_load(&scope->owner);
     if (!orphan) {
         atomic_store(&scope->left, true);
-        tni_settings_stir();
+        tni_settings_invalidate();
     }
     tni_settings_unlock();
     if (orphan)

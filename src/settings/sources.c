@@ -39,7 +39,7 @@ static void add_problem(tni_sources *sources, const char *format, ...)
         sources->starved = true;
 }
 
-void tni_sources_tell(tni_sources *sources, const char *problem)
+void tni_sources_add_problem(tni_sources *sources, const char *problem)
 {
     add_problem(sources, "%s", problem);
 }

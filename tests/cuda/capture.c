@@ -237,17 +237,17 @@ static void scratch_memory_is_the_graphs(void **state)
     (void)state;
     capture();
     DO(tn_memory_stats_get(first, &before, &err));
-    DO(tni_scratch_take(stream, MIB, "test", &captured, &err));
+    DO(tni_scratch_acquire(stream, MIB, "test", &captured, &err));
     assert_true(captured->captured);
     assert_non_null(captured->memory);
     DO(tn_memory_stats_get(first, &after, &err));
     assert_int_equal(after.current, before.current);
-    tni_scratch_give(stream, captured);
+    tni_scratch_release(stream, captured);
     assert_null(atomic_load(&stream->scratch));
     end_and_run();
-    DO(tni_scratch_take(tn_stream_default(first), MIB, "test", &own, &err));
+    DO(tni_scratch_acquire(tn_stream_default(first), MIB, "test", &own, &err));
     assert_false(own->captured);
-    tni_scratch_give(tn_stream_default(first), own);
+    tni_scratch_release(tn_stream_default(first), own);
 }
 
 /* The stub's cuBLASLt computes nothing; the module asks for scratch memory all the same. */
@@ -313,8 +313,8 @@ static void a_stream_is_released_while_it_is_captured(void **state)
     come_in();
     IN(0, assert_int_equal(cu.stream_create(&raw, CU_STREAM_NON_BLOCKING, 0), CUDA_SUCCESS));
     DO(tn_stream_wrap(first, raw, &stream, &err));
-    DO(tni_scratch_take(stream, MIB, "test", &own, &err));
-    tni_scratch_give(stream, own);
+    DO(tni_scratch_acquire(stream, MIB, "test", &own, &err));
+    tni_scratch_release(stream, own);
     IN(0, assert_int_equal(cu.graph_begin(raw, GLOBAL), CUDA_SUCCESS));
     tn_stream_release(stream);
     stream = NULL;

@@ -45,11 +45,11 @@ static void numbers_that_take_long_are_asked_for_late(void **state)
     tn_device *found = NULL;
     (void)state;
     come_in();
-    assert_int_equal(tni_device_told(second)->known & late, 0);
+    assert_int_equal(tni_device_known(second)->known & late, 0);
     DO(tn_device_get("platform=cuda,memory>=1m", &found, &err));
-    assert_int_equal(tni_device_told(second)->known & late, 0);
+    assert_int_equal(tni_device_known(second)->known & late, 0);
     DO(tn_device_get("platform=cuda,clock>=1000000", &found, &err));
-    assert_int_equal(tni_device_told(second)->known & late, late);
+    assert_int_equal(tni_device_known(second)->known & late, late);
     const tn_device_properties *whole = tn_device_properties_get(second);
     assert_ptr_equal(whole, tn_device_properties_get(second));
     assert_int_equal(whole->known & late, late);

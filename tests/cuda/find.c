@@ -33,7 +33,7 @@ static tn_status look(void *self, const char *files, char *out_path, size_t size
 {
     tni_look found;
     (void)self;
-    const bool by_name = !strchr(files, '/'), is_here = by_name && tni_look_taken(files, &found);
+    const bool by_name = !strchr(files, '/'), is_here = by_name && tni_look_loaded(files, &found);
     if (!is_here && (by_name ? !loader_has : broken && strstr(files, broken)))
         return tn_fail(err, TN_NOT_FOUND, 0, "test", "no");
     snprintf(out_path, size, "%s", is_here ? found.text : by_name ? loader_path : files);

@@ -224,7 +224,7 @@ static void plan_first(void)
     tn_decision *decision = NULL;
     look();
     DO(tn_explain(NULL, "matmul:f8_e4m3fn:m=64,n=64,k=64,out=bf16@cuda:0", &decision, &err));
-    CHECK(tni_device_told(one)->capability.major == 9);
+    CHECK(tni_device_known(one)->capability.major == 9);
     CHECK(!has_started_the_driver());
     tn_decision_release(decision);
 }

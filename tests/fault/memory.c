@@ -75,7 +75,7 @@ static tn_status buffer(void)
         tni_buffer_format(&text, "%d ", i);
     tni_buffer_add(&text, "end");
     bool failed = text.failed;
-    char *taken = tni_buffer_take(&text);
+    char *taken = tni_buffer_detach(&text);
     assert_int_equal(failed, taken == NULL);
     return given_or_not(taken);
 }

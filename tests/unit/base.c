@@ -219,11 +219,11 @@ static void buffer_grows_and_gives_its_text(void **state)
     assert_string_equal(tni_buffer_text(&buffer), "");
     tni_buffer_add_part(&buffer, "a\0b", 3);
     assert_int_equal(buffer.length, 3);
-    char *text = tni_buffer_take(&buffer);
+    char *text = tni_buffer_detach(&buffer);
     assert_memory_equal(text, "a\0b", 4);
     tni_release(text);
     assert_null(buffer.text);
-    text = tni_buffer_take(&buffer);
+    text = tni_buffer_detach(&buffer);
     assert_string_equal(text, "");
     tni_release(text);
     tni_buffer_release(&buffer);
@@ -632,7 +632,7 @@ static void empty_allocator_means_no_memory(void **state)
     tni_buffer_add(&text, "lost too"); /* the failure sticks */
     assert_true(text.failed);
     assert_string_equal(tni_buffer_text(&text), "");
-    assert_null(tni_buffer_take(&text));
+    assert_null(tni_buffer_detach(&text));
     tni_buffer_add(&text, "fresh");
     assert_string_equal(tni_buffer_text(&text), "fresh");
     tni_buffer_release(&text);

@@ -30,7 +30,8 @@ static void lose(const tn_device *device)
     tni_call call;
     tn_error err = {0};
     assert_int_equal(tni_device_open(device, "test", &call, &err), TN_OK);
-    assert_int_equal(tni_device_settle(&call, "test", TN_DEVICE_LOST, &said, &err), TN_DEVICE_LOST);
+    assert_int_equal(tni_device_result_check(&call, "test", TN_DEVICE_LOST, &said, &err),
+                     TN_DEVICE_LOST);
 }
 
 /* Also where the module has nothing to activate: `set` and `exchange` initialise, which fails. */

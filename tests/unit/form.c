@@ -27,7 +27,7 @@ static char *describe(const tni_form *form)
             tni_buffer_format(&text, "%s@%u=<%s>", in->entries[e].key,
                               (unsigned)in->entries[e].line, in->entries[e].value);
     }
-    char *result = tni_buffer_take(&text);
+    char *result = tni_buffer_detach(&text);
     assert_non_null(result);
     return result;
 }

@@ -99,8 +99,8 @@ static void seeding_everything_reaches_the_cores_own(void **state)
     assert_int_equal(tni_generators_add(4, &gone, NULL), TN_OK);
     assert_int_equal(state_of(device).seed, 11);
     assert_int_equal(state_of(device).subsequence, 3);
-    (void)tni_generators_take(device, 100);
-    (void)tni_generators_take(NULL, 100);
+    (void)tni_generators_advance(device, 100);
+    (void)tni_generators_advance(NULL, 100);
     tn_generator_release(gone);
     assert_int_equal(tn_seed_everything(12, NULL), TN_OK);
     assert_int_equal(state_of(device).seed, 12);
@@ -190,7 +190,7 @@ static void disturb(void *user)
         (void)tn_generator_state_set(disturber->shared, &state, NULL);
         (void)tn_seed_everything(i, NULL);
         (void)tni_generators_add(i, &g, NULL);
-        (void)tni_generators_take(g, 3);
+        (void)tni_generators_advance(g, 3);
         tn_generator_release(g);
     }
 }
@@ -217,7 +217,7 @@ static void states_change_as_a_whole(void **state)
     (void)state;
     disturber_start(&disturber);
     for (int i = 0; i < (test_reduced() ? 2000 : 20000); i++) {
-        tn_generator_state taken = tni_generators_take(disturber.shared, 1);
+        tn_generator_state taken = tni_generators_advance(disturber.shared, 1);
         tn_generator *beside = NULL; /* in the list of those that the other thread adds */
         uint32_t words[4];
         assert_int_equal(taken.seed, ~taken.subsequence);

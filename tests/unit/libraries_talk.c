@@ -50,7 +50,7 @@ static void each_call_talks_as_its_context_says(void **state)
     static const int32_t wanted[] = {1, 2, 0, 1};
     (void)state;
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++)
-        tni_library_heed(&offer, calls[i]);
+        tni_library_apply_verbosity(&offer, calls[i]);
     assert_int_equal(count, sizeof wanted / sizeof wanted[0]);
     assert_memory_equal(told, wanted, sizeof wanted);
     tn_context_release(silent);
@@ -77,10 +77,10 @@ static void refusals_are_told_once_and_change_nothing_else(void **state)
     (void)state;
     answer = TN_UNSUPPORTED;
     assert_int_equal(tn_log_set(&warnings, NULL), TN_OK);
-    tni_library_heed(&offer, loud);
+    tni_library_apply_verbosity(&offer, loud);
     assert_contains(logged, "mkldnn.verbose=1 has no effect: talker: not today");
     logged[0] = '\0';
-    tni_library_heed(&offer, loud);
+    tni_library_apply_verbosity(&offer, loud);
     assert_string_equal(logged, "");
     assert_int_equal(count, 1);
     assert_int_equal(tn_log_set(NULL, NULL), TN_OK);

@@ -543,7 +543,7 @@ static void what_is_loaded_is_listed(void **state)
 static bool is_taken(const char *files, bool *out_found)
 {
     tni_look look;
-    bool taken = tni_look_taken(files, &look);
+    bool taken = tni_look_loaded(files, &look);
     *out_found = look.holds > 0;
     return taken;
 }

@@ -53,7 +53,7 @@ static void lists_are_read(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         tni_reading reading;
         tni_cpus set;
-        tni_reading_begin(&reading, scratch);
+        tni_reading_init(&reading, scratch);
         if (!tni_cpus_parse(&reading, tni_span_of(rows[i].text), &set))
             fail_msg("\"%s\" is not read", rows[i].text);
         assert_int_equal(set.count, rows[i].count);
@@ -74,7 +74,7 @@ static void what_is_no_list_is_refused(void **state)
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         tni_reading reading;
         tni_cpus set = {.count = 77};
-        tni_reading_begin(&reading, scratch);
+        tni_reading_init(&reading, scratch);
         if (tni_cpus_parse(&reading, tni_span_of(texts[i]), &set))
             fail_msg("\"%s\" is read as %s", texts[i], written(&set));
         assert_int_equal(set.count, 77);
@@ -88,7 +88,7 @@ static void sets_are_compared(void **state)
     tni_reading reading;
     tni_cpus a, b, none;
     (void)state;
-    tni_reading_begin(&reading, scratch);
+    tni_reading_init(&reading, scratch);
     assert_true(tni_cpus_parse(&reading, tni_span_of("1,3,200"), &a));
     assert_true(tni_cpus_parse(&reading, tni_span_of("1-3"), &b));
     assert_true(tni_cpus_parse(&reading, tni_span_of(""), &none));

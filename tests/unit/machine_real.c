@@ -23,7 +23,7 @@ static char *output_of(const char *command)
         tni_buffer_release(&text);
         skip_because("\"%s\" gives nothing here", command);
     }
-    return tni_buffer_take(&text);
+    return tni_buffer_detach(&text);
 }
 
 static void everything_is_said(void **state)

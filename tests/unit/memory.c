@@ -412,7 +412,7 @@ static void labels_are_told_apart(void **state)
                 memset(text, letter, length);
                 text[length] = '\0';
                 char there[TNI_LABEL_TEXT];
-                uint8_t row = tni_labels_take(&labels, text, TNI_OF_DEVICE, 1);
+                uint8_t row = tni_labels_add(&labels, text, TNI_OF_DEVICE, 1);
                 assert_int_equal(seen[row], round == 1);
                 tni_labels_text(&labels, row, there);
                 assert_string_equal(there, text);
@@ -421,8 +421,8 @@ static void labels_are_told_apart(void **state)
         for (size_t i = 1; i <= 62; i++)
             seen[i] = true;
     }
-    assert_int_equal(tni_labels_take(&labels, NULL, TNI_OF_HOST, 1), TNI_LABEL_NONE);
-    assert_int_equal(tni_labels_take(&labels, "", TNI_OF_HOST, 1), TNI_LABEL_NONE);
+    assert_int_equal(tni_labels_add(&labels, NULL, TNI_OF_HOST, 1), TNI_LABEL_NONE);
+    assert_int_equal(tni_labels_add(&labels, "", TNI_OF_HOST, 1), TNI_LABEL_NONE);
 }
 
 static void wrong_frees_change_nothing(void **state)

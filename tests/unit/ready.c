@@ -167,11 +167,12 @@ static void loss_of_an_earlier_life_does_not_count(void **state)
     async_lose(1, "pulled out");
     assert_int_equal(tn_device_synchronize(device, &err), TN_DEVICE_LOST);
     assert_int_equal(tn_device_reset(device, &err), TN_OK);
-    assert_int_equal(tni_device_settle(&early, "early", TN_DEVICE_LOST, &said, &err),
+    assert_int_equal(tni_device_result_check(&early, "early", TN_DEVICE_LOST, &said, &err),
                      TN_DEVICE_LOST);
     assert_int_equal(tn_device_health(device, &err), TN_OK);
     assert_int_equal(tni_device_open(device, "late", &late, &err), TN_OK);
-    assert_int_equal(tni_device_settle(&late, "late", TN_DEVICE_LOST, &said, &err), TN_DEVICE_LOST);
+    assert_int_equal(tni_device_result_check(&late, "late", TN_DEVICE_LOST, &said, &err),
+                     TN_DEVICE_LOST);
     assert_int_equal(tn_device_health(device, &err), TN_DEVICE_LOST);
     assert_string_equal(err.message, "async:1 was lost at late: the old line died");
     assert_int_equal(tn_device_reset(device, &err), TN_OK);

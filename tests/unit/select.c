@@ -225,7 +225,8 @@ static void lose(const tn_device *device)
     tni_call call;
     tn_error err = {0};
     assert_int_equal(tni_device_open(device, "test", &call, &err), TN_OK);
-    assert_int_equal(tni_device_settle(&call, "test", TN_DEVICE_LOST, &said, &err), TN_DEVICE_LOST);
+    assert_int_equal(tni_device_result_check(&call, "test", TN_DEVICE_LOST, &said, &err),
+                     TN_DEVICE_LOST);
 }
 
 static void lost_devices_are_passed_over(void **state)

@@ -207,10 +207,10 @@ static void flip_talk(tn_setting setting, const tn_change *change)
     tni_library_offer offer = {.row = &row, .talk = setting, .trial = {.stage = TNI_TRIAL_OPEN}};
     tn_context *context = NULL;
     talked = -1;
-    tni_library_heed(&offer, tni_context_or_current(NULL));
+    tni_library_apply_verbosity(&offer, tni_context_or_current(NULL));
     assert_int_equal(talked, -1);
     assert_int_equal(tn_context_derive(NULL, change, 1, &context, NULL), TN_OK);
-    tni_library_heed(&offer, context);
+    tni_library_apply_verbosity(&offer, context);
     assert_int_equal(talked, 1);
     tn_context_release(context);
 }

@@ -139,10 +139,10 @@ static void kept_memory_is_of_one_life(void **state)
     (void)state;
     make(&s);
     spaces_keep(s.south[1], true);
-    assert_int_equal(tni_memory_take(s.south[1], 100, NULL, &memory, &life, &err), TN_OK);
-    tni_memory_give(s.south[1], memory, life);
-    assert_null(tni_keep_take(s.south[1]->memory, life + 1, tni_class_of(100), 100, 0));
-    again = tni_keep_take(s.south[1]->memory, life, tni_class_of(100), 100, 0);
+    assert_int_equal(tni_memory_acquire(s.south[1], 100, NULL, &memory, &life, &err), TN_OK);
+    tni_memory_release(s.south[1], memory, life);
+    assert_null(tni_keep_reuse(s.south[1]->memory, life + 1, tni_class_of(100), 100, 0));
+    again = tni_keep_reuse(s.south[1]->memory, life, tni_class_of(100), 100, 0);
     assert_ptr_equal(again, memory);
     end(&s);
 }

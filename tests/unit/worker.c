@@ -36,7 +36,7 @@ static void make(world *out)
 static void take(world *w)
 {
     tn_error err = {0};
-    if (tni_worker_take(w->set, &err))
+    if (tni_worker_snapshot_take(w->set, &err))
         fail_msg("%s", err.message);
 }
 
@@ -83,7 +83,7 @@ static char *ask_everything(void)
             add_properties(&text, &p);
         }
     }
-    return tni_buffer_take(&text);
+    return tni_buffer_detach(&text);
 }
 
 /* The first test: before there is any snapshot. */
@@ -490,7 +490,7 @@ static void child_answers_without_a_driver(void **state)
     if (reckless == 0) /* the trap works */
         _exit(device->offer->platform->row->device_memory(NULL, 0, &memory, &err) ? 1 : 2);
     assert_int_equal(code_of(reckless), TRAP_TOUCHED);
-    assert_int_equal(tni_worker_take(w.set, &err), TN_OK); /* the parent may, still */
+    assert_int_equal(tni_worker_snapshot_take(w.set, &err), TN_OK); /* the parent may, still */
     tni_release(expected);
     world_end(&w);
 }
@@ -510,7 +510,7 @@ static void bustle_take(void *user)
 {
     bustle *b = user;
     while (!b->stop)
-        b->wrong += tni_worker_take(b->w->set, NULL) != TN_OK;
+        b->wrong += tni_worker_snapshot_take(b->w->set, NULL) != TN_OK;
 }
 
 static void bustle_load(void *user)
@@ -650,7 +650,7 @@ static void spawned_process_reads_the_text(void **state)
 static tn_status take_save_load(world *w)
 {
     char *text = NULL;
-    tn_status status = tni_worker_take(w->set, NULL);
+    tn_status status = tni_worker_snapshot_take(w->set, NULL);
     if (!status)
         status = tn_worker_snapshot_save(&text, NULL);
     if (!status)

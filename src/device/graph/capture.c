@@ -22,7 +22,7 @@ bool tni_capture_is_on(tn_stream *stream)
            call.row->stream_is_captured(call.self, call.device, stream->native);
 }
 
-tn_status tni_capture_refuse(tn_stream *stream, const char *where, const char *why, tn_error *err)
+tn_status tni_capture_reject(tn_stream *stream, const char *where, const char *why, tn_error *err)
 {
     if (!tni_capture_is_on(stream))
         return TN_OK;

@@ -59,7 +59,7 @@ tn_status tni_graph_own(tn_stream *stream, const char *where, tn_error *err);
 
 /* Fails, for a stream that is being recorded: TN_UNSUPPORTED with the reason `why`, or TN_BUSY if
  * another thread records. */
-tn_status tni_graph_refuse(tn_stream *stream, const char *where, const char *why, tn_error *err);
+tn_status tni_graph_reject(tn_stream *stream, const char *where, const char *why, tn_error *err);
 
 /* Whether the program itself makes the platform record the stream now. Queued work is captured; a
  * wait, a query or work that must run now would invalidate the capture. Only a stream whose handle
@@ -78,7 +78,7 @@ static inline bool tni_capture_any(void)
 }
 
 /* Fails with TN_UNSUPPORTED and the reason `why` if the stream is being captured, else TN_OK. */
-tn_status tni_capture_refuse(tn_stream *stream, const char *where, const char *why, tn_error *err);
+tn_status tni_capture_reject(tn_stream *stream, const char *where, const char *why, tn_error *err);
 
 /* Takes ownership of the step, even if it fails for lack of memory. */
 tn_status tni_graph_add(tn_graph *graph, const tni_graph_step *step, const char *where,

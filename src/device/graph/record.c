@@ -16,7 +16,7 @@ tn_status tni_graph_own(tn_stream *stream, const char *where, tn_error *err)
                    stream->device->id);
 }
 
-tn_status tni_graph_refuse(tn_stream *stream, const char *where, const char *why, tn_error *err)
+tn_status tni_graph_reject(tn_stream *stream, const char *where, const char *why, tn_error *err)
 {
     tn_status status = tni_graph_own(stream, where, err);
     if (status)
@@ -51,7 +51,7 @@ tn_status tni_graph_scratch(tn_graph *graph, uint64_t bytes, const char *where, 
         return tni_no_memory(err, where, "a graph's memory");
     made->bytes = bytes;
     tn_status status =
-        tni_memory_take(graph->device, bytes, "graph", &made->memory, &made->epoch, err);
+        tni_memory_acquire(graph->device, bytes, "graph", &made->memory, &made->epoch, err);
     if (status) {
         tni_release(made);
         return status;
@@ -85,10 +85,10 @@ static tn_status begin_native(tn_stream *stream, const tni_call *call, const cha
 {
     tn_error said = {0};
     tn_status status =
-        tni_capture_refuse(stream, where, "a second recording cannot start on it", err);
+        tni_capture_reject(stream, where, "a second recording cannot start on it", err);
     if (status || !call->row->graph_begin)
         return status;
-    return tni_device_settle(
+    return tni_device_result_check(
         call, where, call->row->graph_begin(call->self, call->device, stream->native, &said), &said,
         err);
 }
@@ -141,10 +141,11 @@ static tn_status detach_recording(tn_stream *stream, tn_graph *graph, bool keep,
         if (!status)
             status = tni_device_epoch_check(stream->device, graph->epoch, "recording", where, err);
         if (!status)
-            status = tni_device_settle(&call, where,
-                                       call.row->graph_end(call.self, call.device, stream->native,
-                                                           &graph->platforms, &said),
-                                       &said, err);
+            status =
+                tni_device_result_check(&call, where,
+                                        call.row->graph_end(call.self, call.device, stream->native,
+                                                            &graph->platforms, &said),
+                                        &said, err);
         if (!status && !graph->platforms)
             status = tn_fail(err, TN_INTERNAL, 0, where, "%s recorded a graph but returned none",
                              stream->device->id);

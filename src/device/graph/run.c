@@ -39,7 +39,7 @@ void tni_graph_destroy(tn_graph *graph)
     tni_release(graph->steps);
     while (graph->arenas) {
         tni_scratch *next = graph->arenas->next;
-        tni_memory_give(graph->device, graph->arenas->memory, graph->arenas->epoch);
+        tni_memory_release(graph->device, graph->arenas->memory, graph->arenas->epoch);
         tni_release(graph->arenas);
         graph->arenas = next;
     }
@@ -100,7 +100,7 @@ static tn_status run_native(tn_graph *graph, const tni_call *call, const tn_stre
                             const char *where, tn_error *err)
 {
     tn_error said = {0};
-    return tni_device_settle(
+    return tni_device_result_check(
         call, where,
         call->row->graph_run(call->self, call->device, graph->platforms, stream->native, &said),
         &said, err);
@@ -134,7 +134,7 @@ tn_status tn_graph_run(tn_graph *graph, tn_stream *stream, tn_error *err)
     if (!status)
         status = tni_stream_for(stream, graph->device, where, &stream, err);
     if (!status)
-        status = tni_capture_refuse(stream, where,
+        status = tni_capture_reject(stream, where,
                                     "its runs could not wait for the last run of this graph", err);
     if (status)
         return status;
@@ -145,5 +145,5 @@ tn_status tn_graph_run(tn_graph *graph, tn_stream *stream, tn_error *err)
         leave_trace(graph, stream);
     if (!status)
         atomic_fetch_add(&graph->runs, 1);
-    return tni_trail_tell(stream, status, err);
+    return tni_trail_report(stream, status, err);
 }

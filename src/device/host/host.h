@@ -30,8 +30,8 @@ enum { TNI_TOPOLOGY_LEVELS = 16 };
 
 /* Creates an empty topology; adds an object, parents first; sets the source. Objects are validated
  * as above. */
-tn_status tni_topology_begin(tn_topology **out, tn_error *err);
+tn_status tni_topology_create_empty(tn_topology **out, tn_error *err);
 tn_status tni_topology_add(tn_topology *topology, const tn_topology_object *object, tn_error *err);
-tn_status tni_topology_tell_source(tn_topology *topology, const char *source, tn_error *err);
+tn_status tni_topology_set_source(tn_topology *topology, const char *source, tn_error *err);
 
 #endif

@@ -46,7 +46,7 @@ void tn_topology_release(tn_topology *topology)
     tni_release(topology);
 }
 
-tn_status tni_topology_begin(tn_topology **out, tn_error *err)
+tn_status tni_topology_create_empty(tn_topology **out, tn_error *err)
 {
     tn_topology *topology = tni_alloc_zeroed(1, sizeof *topology);
     if (!topology)
@@ -122,7 +122,7 @@ tn_status tni_topology_add(tn_topology *topology, const tn_topology_object *obje
     return TN_OK;
 }
 
-tn_status tni_topology_tell_source(tn_topology *topology, const char *source, tn_error *err)
+tn_status tni_topology_set_source(tn_topology *topology, const char *source, tn_error *err)
 {
     char *copy = tni_text_copy(source ? source : "");
     if (!copy)
@@ -165,7 +165,7 @@ static tn_status hear_source(void *self, const char *text, tn_error *err)
     return record_status(listener,
                          listener->status
                              ? listener->status
-                             : tni_topology_tell_source(listener->topology, text, &listener->error),
+                             : tni_topology_set_source(listener->topology, text, &listener->error),
                          err);
 }
 
@@ -180,7 +180,7 @@ static tn_status finish_topology(const tn_platform_row *row, tn_topology *topolo
         return TN_OK;
     char text[96];
     snprintf(text, sizeof text, "platform %.60s", row->name);
-    return tni_topology_tell_source(topology, text, err);
+    return tni_topology_set_source(topology, text, err);
 }
 
 static tn_status query_topology(const tn_platform_row *row, void *self, tn_topology **out,
@@ -193,7 +193,7 @@ static tn_status query_topology(const tn_platform_row *row, void *self, tn_topol
     if (!TN_HAS(row, tn_platform_row, topology) || !row->topology)
         return tn_fail(err, TN_UNAVAILABLE, 0, "topology", "platform %s does not report it",
                        row->name);
-    tn_status status = tni_topology_begin(&listener.topology, err);
+    tn_status status = tni_topology_create_empty(&listener.topology, err);
     if (status)
         return status;
     status = row->topology(self, &sink, err);

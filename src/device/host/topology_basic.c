@@ -279,7 +279,7 @@ static tn_status write_source(tn_topology *to, const char *why, tn_error *err)
     tni_buffer text = {0};
     tni_buffer_format(&text, "a basic reading of the system: %s", why);
     tn_status status = text.failed ? tni_no_memory(err, "topology", "its origin")
-                                   : tni_topology_tell_source(to, text.text, err);
+                                   : tni_topology_set_source(to, text.text, err);
     tni_buffer_release(&text);
     return status;
 }
@@ -287,7 +287,7 @@ static tn_status write_source(tn_topology *to, const char *why, tn_error *err)
 static tn_status write_tree(struct tree *tree, const char *why, tn_topology **out, tn_error *err)
 {
     tn_topology *topology;
-    tn_status status = tni_topology_begin(&topology, err);
+    tn_status status = tni_topology_create_empty(&topology, err);
     if (status)
         return status;
     (void)((status = write_parts(tree, topology, err)) ||

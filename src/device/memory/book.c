@@ -95,7 +95,7 @@ void tni_shelf_count(tni_shelf *shelf, int64_t blocks)
         atomic_store_explicit(&shelf->allocations, made + blocks, memory_order_relaxed);
 }
 
-tni_block *tni_shelf_take(tni_shelf *shelf, bool (*which)(const tni_block *block))
+tni_block *tni_shelf_drain(tni_shelf *shelf, bool (*which)(const tni_block *block))
 {
     tni_block *taken = NULL;
     for (size_t i = 0; i < shelf->bucket_count; i++) {

@@ -116,7 +116,7 @@ tn_status tni_copy_call(const tni_copy *copy, const tn_stream *stream, tn_error 
                              .from_pitch = copy->from.pitch};
     const tni_call *from = copy->from.device ? &copy->from.call : call;
     tn_status status = call->row->copy(call->self, &job, &said);
-    return status ? tni_device_settle_either(call, from, where, status, &said, err) : TN_OK;
+    return status ? tni_device_result_check_either(call, from, where, status, &said, err) : TN_OK;
 }
 
 /* The stream that the copy uses on `device`: `named` if it belongs to that device, else the current
@@ -132,7 +132,7 @@ static tn_status stream_to_wait_on(tn_device *device, tn_stream *named, tn_strea
 {
     tn_status status = stream_on(device, named, out, err);
     return status ? status
-                  : tni_capture_refuse(*out, where, "the host would wait for this copy", err);
+                  : tni_capture_reject(*out, where, "the host would wait for this copy", err);
 }
 
 /* Copies between a device and host memory. If the copy belongs to the stream of a device that
@@ -220,7 +220,7 @@ static tn_status record(const tni_copy *copy, tn_stream *stream, tn_error *err)
     if (status)
         return status;
     if ((to && to != stream->device) || (from && from != stream->device))
-        return tni_graph_refuse(stream, where, "it cannot contain a copy to or from another device",
+        return tni_graph_reject(stream, where, "it cannot contain a copy to or from another device",
                                 err);
     tni_copy *kept = tni_alloc(sizeof *kept);
     if (!kept)

@@ -91,17 +91,17 @@ static tn_status fill_direct(const fill *f, const tn_stream *stream, tn_error *e
                              .device = f->call.device,
                              .stream = stream->native};
     tn_status status = f->call.row->fill(f->call.self, &job, &said);
-    return tni_device_settle(&f->call, where, status, &said, err);
+    return tni_device_result_check(&f->call, where, status, &said, err);
 }
 
 /* The host fills a staging buffer once and copies it repeatedly. */
 static tn_status fill_staged(const fill *f, tn_stream *stream, tn_error *err)
 {
     tn_status status =
-        tni_capture_refuse(stream, where, "the host would have to fill the memory and wait", err);
+        tni_capture_reject(stream, where, "the host would have to fill the memory and wait", err);
     if (status)
         return status;
-    tni_stage *stage = tni_stage_take(f->device, &f->call, where);
+    tni_stage *stage = tni_stage_acquire(f->device, &f->call, where);
     if (!stage)
         return tni_no_memory(err, where, "a copy through the host");
     uint64_t most = f->bytes < TNI_STAGE_BYTES ? f->bytes : TNI_STAGE_BYTES;
@@ -119,7 +119,7 @@ static tn_status fill_staged(const fill *f, tn_stream *stream, tn_error *err)
     if (last)
         tni_stage_leave(f->device, stage);
     else
-        tni_stage_give(f->device, stage);
+        tni_stage_release(f->device, stage);
     return status ? status : last;
 }
 
@@ -148,7 +148,7 @@ static tn_status record(const fill *f, tn_stream *stream, tn_error *err)
 {
     tn_graph *graph = tni_graph_of(stream);
     if (!tni_memory_is_host(f->device) && !is_direct(f))
-        return tni_graph_refuse(stream, where, "this platform fills memory through the host", err);
+        return tni_graph_reject(stream, where, "this platform fills memory through the host", err);
     fill *kept = tni_alloc(sizeof *kept);
     if (!kept)
         return tni_no_memory(err, where, "a step of a graph");

@@ -16,13 +16,13 @@ static tn_status alloc_host_block(const tni_call *call, tni_block *block, tn_err
     return block->address ? TN_OK : TN_OUT_OF_MEMORY;
 }
 
-void tni_host_give(tni_memory *memory, tni_block *block, const tni_call *call)
+void tni_host_free(tni_memory *memory, tni_block *block, const tni_call *call)
 {
     if (!block->pinned)
         tni_release(block->address);
     else if (call)
         call->row->host_free(call->self, call->device, block->address);
-    tni_labels_give(&memory->labels, block->label, TNI_OF_HOST, (int64_t)block->bytes);
+    tni_labels_subtract(&memory->labels, block->label, TNI_OF_HOST, (int64_t)block->bytes);
     atomic_fetch_sub_explicit(&memory->host, (int64_t)block->bytes, memory_order_relaxed);
     tni_release(block);
 }
@@ -69,20 +69,20 @@ static tn_status host_alloc(tni_memory *memory, const tni_call *call, uint64_t b
     tn_error said = {0};
     tni_block *block = bytes > INT64_MAX ? NULL : tni_alloc(sizeof *block);
     if (!block)
-        return tni_memory_refuse(memory, TNI_OF_HOST, where, bytes, NULL, err);
+        return tni_memory_fail(memory, TNI_OF_HOST, where, bytes, NULL, err);
     *block =
         (tni_block){.bytes = bytes,
                     .room = bytes ? bytes : 1,
                     .size_class = TNI_NO_CLASS,
-                    .label = tni_labels_take(&memory->labels, label, TNI_OF_HOST, (int64_t)bytes)};
+                    .label = tni_labels_add(&memory->labels, label, TNI_OF_HOST, (int64_t)bytes)};
     tn_status status = allocate(memory, call, block, out, &said);
     if (!status)
         return TN_OK;
-    tni_labels_give(&memory->labels, block->label, TNI_OF_HOST, (int64_t)bytes);
+    tni_labels_subtract(&memory->labels, block->label, TNI_OF_HOST, (int64_t)bytes);
     tni_release(block);
     return status == TN_OUT_OF_MEMORY
-               ? tni_memory_refuse(memory, TNI_OF_HOST, where, bytes, &said, err)
-               : tni_device_settle(call, where, status, &said, err);
+               ? tni_memory_fail(memory, TNI_OF_HOST, where, bytes, &said, err)
+               : tni_device_result_check(call, where, status, &said, err);
 }
 
 tn_status tn_memory_host_alloc(tn_device *device, uint64_t bytes, const char *label, void **out,
@@ -135,7 +135,7 @@ void tn_memory_host_free(tn_device *device, void *memory)
     if (atomic_load_explicit(&book->watched, memory_order_acquire))
         block = part(book, memory);
     if (block) {
-        tni_host_give(book, block, usable ? &call : NULL);
+        tni_host_free(book, block, usable ? &call : NULL);
         return;
     }
     atomic_fetch_add(&book->wrong_frees, 1);

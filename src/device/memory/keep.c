@@ -43,7 +43,7 @@ uint64_t tni_class_bytes(int32_t size_class)
 
 static int64_t most(const tn_device *device)
 {
-    const tn_device_properties *p = tni_device_told(device);
+    const tn_device_properties *p = tni_device_known(device);
     bool told = (p->known & TN_DEVICE_KNOWS(memory_bytes)) && !tni_memory_is_host(device);
     return told ? p->memory_bytes / 16 : INT64_C(64) << 20;
 }
@@ -146,8 +146,8 @@ static void *pop_block(tni_memory *memory, uint32_t number, uint32_t epoch, int3
     return address;
 }
 
-void *tni_keep_take(tni_memory *memory, uint32_t epoch, int32_t size_class, uint64_t bytes,
-                    uint8_t label)
+void *tni_keep_reuse(tni_memory *memory, uint32_t epoch, int32_t size_class, uint64_t bytes,
+                     uint8_t label)
 {
     void *address = NULL;
     uint32_t filled = atomic_load_explicit(&memory->filled[size_class], memory_order_relaxed);

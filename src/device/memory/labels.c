@@ -149,7 +149,7 @@ static uint8_t add(tni_labels *labels, const spelling *text)
     return row;
 }
 
-uint8_t tni_labels_take(tni_labels *labels, const char *label, int32_t kind, int64_t bytes)
+uint8_t tni_labels_add(tni_labels *labels, const char *label, int32_t kind, int64_t bytes)
 {
     uint32_t slot;
     if (!label || !label[0])
@@ -167,7 +167,7 @@ uint8_t tni_labels_take(tni_labels *labels, const char *label, int32_t kind, int
     return row;
 }
 
-void tni_labels_give(tni_labels *labels, uint8_t row, int32_t kind, int64_t bytes)
+void tni_labels_subtract(tni_labels *labels, uint8_t row, int32_t kind, int64_t bytes)
 {
     if (row != TNI_LABEL_NONE)
         atomic_fetch_sub_explicit(&labels->rows[row].bytes[kind], bytes, memory_order_relaxed);

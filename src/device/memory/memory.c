@@ -120,11 +120,11 @@ static tn_status allocate_new(const request *r, void **out, tn_error *err)
     tn_status status = alloc_new_block(r, out, &said);
     if (!status)
         return TN_OK;
-    tni_labels_give(&memory->labels, r->label, TNI_OF_DEVICE, (int64_t)r->bytes);
+    tni_labels_subtract(&memory->labels, r->label, TNI_OF_DEVICE, (int64_t)r->bytes);
     tni_memory_unreserve(memory, (int64_t)r->bytes);
     return status == TN_OUT_OF_MEMORY
-               ? tni_memory_refuse(memory, TNI_OF_DEVICE, r->where, r->bytes, &said, err)
-               : tni_device_settle(&r->call, r->where, status, &said, err);
+               ? tni_memory_fail(memory, TNI_OF_DEVICE, r->where, r->bytes, &said, err)
+               : tni_device_result_check(&r->call, r->where, status, &said, err);
 }
 
 static tn_status allocate(request *r, const char *label, void **out, tn_error *err)
@@ -134,10 +134,10 @@ static tn_status allocate(request *r, const char *label, void **out, tn_error *e
     int64_t bytes = (int64_t)r->bytes, sum;
     int32_t size_class = tni_class_of(r->bytes);
     if (r->bytes > INT64_MAX || !tni_memory_reserve(memory, bytes, &sum))
-        return tni_memory_refuse(memory, TNI_OF_DEVICE, r->where, r->bytes, NULL, err);
-    r->label = tni_labels_take(&memory->labels, label, TNI_OF_DEVICE, bytes);
+        return tni_memory_fail(memory, TNI_OF_DEVICE, r->where, r->bytes, NULL, err);
+    r->label = tni_labels_add(&memory->labels, label, TNI_OF_DEVICE, bytes);
     if (size_class != TNI_NO_CLASS)
-        address = tni_keep_take(memory, r->epoch, size_class, r->bytes, r->label);
+        address = tni_keep_reuse(memory, r->epoch, size_class, r->bytes, r->label);
     tn_status status = address ? TN_OK : allocate_new(r, &address, err);
     if (status)
         return status;
@@ -170,8 +170,8 @@ static tn_status alloc_block(tn_device *device, const tn_stream *stream, const c
 
 static const char alloc_where[] = "tn_memory_alloc";
 
-tn_status tni_memory_take(tn_device *device, uint64_t bytes, const char *label, void **out,
-                          uint32_t *out_epoch, tn_error *err)
+tn_status tni_memory_acquire(tn_device *device, uint64_t bytes, const char *label, void **out,
+                             uint32_t *out_epoch, tn_error *err)
 {
     return alloc_block(device, NULL, alloc_where, bytes, label, out, out_epoch, err);
 }
@@ -183,7 +183,7 @@ tn_status tn_memory_alloc(tn_device *device, uint64_t bytes, const char *label, 
     if (!out)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, alloc_where, "out is NULL");
     tn_status status = tni_device_or_default(device, &device, err);
-    return status ? status : tni_memory_take(device, bytes, label, out, &epoch, err);
+    return status ? status : tni_memory_acquire(device, bytes, label, out, &epoch, err);
 }
 
 /* Returns the stream to order on: `stream`, or for NULL the current stream of the current
@@ -197,9 +197,9 @@ static tn_status open_order(tn_stream *stream, const char *where, tn_stream **ou
     if (!status)
         status = tni_stream_for_step(stream, device, where, &stream, err);
     if (!status && tni_graph_of(stream))
-        status = tni_graph_refuse(stream, where, why, err);
+        status = tni_graph_reject(stream, where, why, err);
     if (!status)
-        status = tni_capture_refuse(stream, where, why, err);
+        status = tni_capture_reject(stream, where, why, err);
     if (!status)
         *out = stream;
     return status;
@@ -216,7 +216,7 @@ tn_status tn_memory_alloc_on(tn_stream *stream, uint64_t bytes, const char *labe
     if (status)
         return status;
     status = alloc_block(stream->device, stream, where, bytes, label, out, &epoch, err);
-    return tni_trail_tell(stream, status, err);
+    return tni_trail_report(stream, status, err);
 }
 
 /* Result of a free, determined under the shelf's lock. */
@@ -269,7 +269,7 @@ static bool put_back(tni_memory *memory, tni_block *block)
 static void uncount(tni_memory *memory, const farewell *done)
 {
     tni_release(done->block);
-    tni_labels_give(&memory->labels, done->label, TNI_OF_DEVICE, done->bytes);
+    tni_labels_subtract(&memory->labels, done->label, TNI_OF_DEVICE, done->bytes);
     tni_memory_unreserve(memory, done->bytes);
 }
 
@@ -306,7 +306,7 @@ static tn_status free_block(tn_device *device, void *memory, const uint32_t *epo
     return TN_OK;
 }
 
-void tni_memory_give(tn_device *device, void *memory, uint32_t epoch)
+void tni_memory_release(tn_device *device, void *memory, uint32_t epoch)
 {
     (void)free_block(device, memory, &epoch, "", NULL);
 }
@@ -339,7 +339,7 @@ static tn_status free_in_order(const tn_stream *stream, const tni_call *call, vo
         call->row->memory_free_on(call->self, call->device, stream->native, memory, &said);
     if (!status || status == TN_DEVICE_LOST || !put_back(book, done.block))
         uncount(book, &done);
-    return tni_device_settle(call, where, status, &said, err);
+    return tni_device_result_check(call, where, status, &said, err);
 }
 
 /* Waits for the stream, if the platform has streams, then frees. */
@@ -349,7 +349,7 @@ static tn_status free_after_stream(const tn_stream *stream, const tni_call *call
     tn_error said = {0};
     tn_status status = TN_OK;
     if (tni_row_has_streams(call->row))
-        status = tni_device_settle(
+        status = tni_device_result_check(
             call, where,
             call->row->stream_synchronize(call->self, call->device, stream->native, &said), &said,
             err);
@@ -371,5 +371,5 @@ tn_status tn_memory_free_on(tn_stream *stream, void *memory, tn_error *err)
         return free_block(stream->device, memory, NULL, where, err);
     status = has_order(call.row) ? free_in_order(stream, &call, memory, where, err)
                                  : free_after_stream(stream, &call, memory, where, err);
-    return tni_trail_tell(stream, status, err);
+    return tni_trail_report(stream, status, err);
 }

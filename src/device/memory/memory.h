@@ -68,7 +68,7 @@ void tni_shelf_count(tni_shelf *shelf, int64_t blocks); /* positive: counts as a
 
 /* Removes every block for which `which` is true (NULL: all) and returns them as a list linked by
  * `under`. Must be called with the lock held. */
-tni_block *tni_shelf_take(tni_shelf *shelf, bool (*which)(const tni_block *block));
+tni_block *tni_shelf_drain(tni_shelf *shelf, bool (*which)(const tni_block *block));
 
 /* Memory per label: up to TNI_LABELS labels at a time, and one row shared by all others. A row
  * belongs to its label until its count is 0 and another label needs a row. */
@@ -86,10 +86,10 @@ typedef struct tni_labels {
 
 void tni_labels_init(tni_labels *labels); /* must be zeroed */
 
-/* tni_labels_take adds bytes to the label's row and returns the row; tni_labels_give subtracts
+/* tni_labels_add adds bytes to the label's row and returns the row; tni_labels_subtract subtracts
  * them. NULL and "" are TNI_LABEL_NONE. */
-uint8_t tni_labels_take(tni_labels *labels, const char *label, int32_t kind, int64_t bytes);
-void tni_labels_give(tni_labels *labels, uint8_t row, int32_t kind, int64_t bytes);
+uint8_t tni_labels_add(tni_labels *labels, const char *label, int32_t kind, int64_t bytes);
+void tni_labels_subtract(tni_labels *labels, uint8_t row, int32_t kind, int64_t bytes);
 
 /* The row's label, for messages only: the row may be reassigned concurrently. */
 void tni_labels_text(const tni_labels *labels, uint8_t row, char out[TNI_LABEL_TEXT]);
@@ -144,11 +144,11 @@ static inline tni_memory *tni_memory_so_far(const tn_device *device)
 void tni_memory_watch(tni_memory *memory);
 
 /* As tn_memory_alloc and tn_memory_free, for a holder that may outlive a reset: a block of an
- * earlier epoch is already gone, and tni_memory_give does not free a newer block at the same
+ * earlier epoch is already gone, and tni_memory_release does not free a newer block at the same
  * address. `device` must not be NULL. */
-tn_status tni_memory_take(tn_device *device, uint64_t bytes, const char *label, void **out,
-                          uint32_t *out_epoch, tn_error *err);
-void tni_memory_give(tn_device *device, void *memory, uint32_t epoch);
+tn_status tni_memory_acquire(tn_device *device, uint64_t bytes, const char *label, void **out,
+                             uint32_t *out_epoch, tn_error *err);
+void tni_memory_release(tn_device *device, void *memory, uint32_t epoch);
 
 /* Whether the device's memory is host memory, so that a copy to or from it is a plain host copy.
  * False for devices that are for planning only. */
@@ -168,8 +168,8 @@ void tni_memory_peak(tni_memory *memory, int64_t sum);
 
 /* Fails with TN_OUT_OF_MEMORY. The message has the bytes requested, the free memory, the limit, the
  * largest holders, and the message of `said`, if any. */
-tn_status tni_memory_refuse(tni_memory *memory, int32_t kind, const char *where, uint64_t bytes,
-                            const tn_error *said, tn_error *err);
+tn_status tni_memory_fail(tni_memory *memory, int32_t kind, const char *where, uint64_t bytes,
+                          const tn_error *said, tn_error *err);
 
 /* Sizes of one class share kept blocks. TNI_NO_CLASS: too large to be kept. */
 int32_t tni_class_of(uint64_t bytes);
@@ -178,8 +178,8 @@ uint64_t tni_class_bytes(int32_t size_class);
 tni_shelf *tni_memory_shelf(tni_memory *memory, const void *address);
 
 /* Takes a kept block of that epoch back into use. Returns its address, or NULL. */
-void *tni_keep_take(tni_memory *memory, uint32_t epoch, int32_t size_class, uint64_t bytes,
-                    uint8_t label);
+void *tni_keep_reuse(tni_memory *memory, uint32_t epoch, int32_t size_class, uint64_t bytes,
+                     uint8_t label);
 
 /* Keeps a block that is on the shelf; false if it may not be kept. Must be called with the shelf's
  * lock held. */
@@ -195,14 +195,14 @@ void tni_keep_trim(tni_memory *memory, const tni_call *call);
 
 /* Frees host memory whose block is on no shelf, and the block itself. Memory of the platform is
  * returned by `call`; NULL: only forgotten. */
-void tni_host_give(tni_memory *memory, tni_block *block, const tni_call *call);
+void tni_host_free(tni_memory *memory, tni_block *block, const tni_call *call);
 
-/* tni_stage_take returns a staging buffer for copies to `device`, pinned if possible; NULL if out
- * of memory. tni_stage_give returns it when nothing uses it any more. If queued work that could not
+/* tni_stage_acquire returns a staging buffer for copies to `device`, pinned if possible; NULL if out
+ * of memory. tni_stage_release returns it when nothing uses it any more. If queued work that could not
  * be waited for may still use it, call tni_stage_leave instead: it is then kept until the device is
  * reset or destroyed. */
-tni_stage *tni_stage_take(tn_device *device, const tni_call *call, const char *where);
-void tni_stage_give(tn_device *device, tni_stage *stage);
+tni_stage *tni_stage_acquire(tn_device *device, const tni_call *call, const char *where);
+void tni_stage_release(tn_device *device, tni_stage *stage);
 void tni_stage_leave(tn_device *device, tni_stage *stage);
 void tni_stage_trim(tni_memory *memory, const tni_call *call); /* NULL: forgets pinned memory */
 void tni_stage_end(tni_memory *memory, const tni_call *call);  /* includes those left */

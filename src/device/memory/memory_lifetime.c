@@ -105,7 +105,8 @@ static void drop_blocks(tni_memory *memory, tni_block *taken, const tni_call *ca
         if (call)
             call->row->memory_free(call->self, call->device, block->address);
         if (!block->kept) {
-            tni_labels_give(&memory->labels, block->label, TNI_OF_DEVICE, (int64_t)block->bytes);
+            tni_labels_subtract(&memory->labels, block->label, TNI_OF_DEVICE,
+                                (int64_t)block->bytes);
             tni_memory_unreserve(memory, (int64_t)block->bytes);
         }
         tni_release(block);
@@ -116,7 +117,7 @@ static void drop_shelf(tni_memory *memory, size_t number, const tni_call *call)
 {
     tni_shelf *shelf = &memory->shelves[number];
     tni_latch_lock(&shelf->lock);
-    tni_block *taken = tni_shelf_take(shelf, NULL);
+    tni_block *taken = tni_shelf_drain(shelf, NULL);
     memset(memory->kept_blocks[number], 0, sizeof memory->kept_blocks[number]);
     tni_keep_none(memory, shelf);
     atomic_store(&shelf->count, 0);
@@ -130,11 +131,11 @@ static void drop_host(tni_memory *memory, bool all, const tni_call *call)
 {
     tni_shelf *shelf = &memory->host_shelf;
     tni_latch_lock(&shelf->lock);
-    tni_block *block = tni_shelf_take(shelf, all ? NULL : is_pinned);
+    tni_block *block = tni_shelf_drain(shelf, all ? NULL : is_pinned);
     tni_latch_unlock(&shelf->lock);
     for (tni_block *under; block; block = under) {
         under = block->under;
-        tni_host_give(memory, block, call);
+        tni_host_free(memory, block, call);
     }
 }
 

@@ -118,8 +118,8 @@ static tni_memory_words further_words(const tn_error *said)
     return out;
 }
 
-tn_status tni_memory_refuse(tni_memory *memory, int32_t kind, const char *where, uint64_t bytes,
-                            const tn_error *said, tn_error *err)
+tn_status tni_memory_fail(tni_memory *memory, int32_t kind, const char *where, uint64_t bytes,
+                          const tn_error *said, tn_error *err)
 {
     bool of_device = kind == TNI_OF_DEVICE;
     int64_t held =

@@ -30,7 +30,7 @@ static char *alloc_pinned(const tni_call *call, const char *where)
         return NULL;
     tn_status status =
         call->row->host_alloc(call->self, call->device, TNI_STAGE_BYTES, &bytes, &said);
-    return tni_device_settle(call, where, status, &said, NULL) ? NULL : bytes;
+    return tni_device_result_check(call, where, status, &said, NULL) ? NULL : bytes;
 }
 
 static tni_stage *create(const tni_memory *memory, const tni_call *call, const char *where)
@@ -52,7 +52,7 @@ static tni_stage *create(const tni_memory *memory, const tni_call *call, const c
     return stage;
 }
 
-tni_stage *tni_stage_take(tn_device *device, const tni_call *call, const char *where)
+tni_stage *tni_stage_acquire(tn_device *device, const tni_call *call, const char *where)
 {
     tni_memory *memory = tni_memory_of(device);
     if (!memory)
@@ -65,7 +65,7 @@ tni_stage *tni_stage_take(tn_device *device, const tni_call *call, const char *w
     return create(memory, call, where);
 }
 
-void tni_stage_give(tn_device *device, tni_stage *stage)
+void tni_stage_release(tn_device *device, tni_stage *stage)
 {
     tni_call call;
     tni_stage *none = NULL;
@@ -148,7 +148,7 @@ static tn_status move(const tni_copy *piece, char *half, tn_stream *to_stream,
 tn_status tni_copy_staged(const tni_copy *copy, tn_stream *to_stream, tn_stream *from_stream,
                           const char *where, tn_error *err)
 {
-    tni_stage *stage = tni_stage_take(copy->to.device, &copy->to.call, where);
+    tni_stage *stage = tni_stage_acquire(copy->to.device, &copy->to.call, where);
     place at = {0};
     tni_copy piece;
     if (!stage)
@@ -164,6 +164,6 @@ tn_status tni_copy_staged(const tni_copy *copy, tn_stream *to_stream, tn_stream 
     if (begun && !done)
         tni_stage_leave(copy->to.device, stage);
     else
-        tni_stage_give(copy->to.device, stage);
+        tni_stage_release(copy->to.device, stage);
     return status ? status : last;
 }

@@ -55,7 +55,7 @@ static tn_status visible_to_physical(const numbering *n, int32_t id, int32_t *ou
         return fail_no_device(n, "visible", id, id < 0 ? "numbers start at 0" : why, err);
     }
     const tn_device *device = n->devices >= 0 ? tni_devices_of(n->platform, id) : NULL;
-    const tn_device_properties *told = device ? tni_device_told(device) : NULL;
+    const tn_device_properties *told = device ? tni_device_known(device) : NULL;
     if (told && !(told->known & TN_DEVICE_KNOWS(physical_index)))
         told = tn_device_properties_get(device);
     if (told && told->known & TN_DEVICE_KNOWS(physical_index)) {

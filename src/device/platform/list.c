@@ -92,7 +92,7 @@ static void write_choice(tn_platform_list *list, tni_platforms *set, const tn_pl
     for (size_t i = 0; i < list->count && used < sizeof list->choice; i++) {
         const tn_platform_report *report = &list->reports[i];
         if (report->verdict != TN_PLATFORM_READY || report->current ||
-            !tni_platform_takes_part(report->platform))
+            !tni_platform_is_eligible(report->platform))
             continue;
         used += (size_t)snprintf(list->choice + used, sizeof list->choice - used, "%s%s", between,
                                  report->name);

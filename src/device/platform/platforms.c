@@ -222,7 +222,7 @@ static bool is_led_to(const tni_platforms *set, const tn_device *device, const t
     return !hidden;
 }
 
-void tni_platforms_settle(tni_platforms *set, tn_platform *platform)
+void tni_platforms_update(tni_platforms *set, tn_platform *platform)
 {
     int32_t count = 0;
     const tni_offer *served = tni_platforms_choose(set, platform, NULL);
@@ -251,7 +251,7 @@ static void arrival_publish(tni_platforms *set, arrival *a)
     a->devices.count = 0;
     set->offers.items[set->offers.count++] = a->offer;
     a->offer = NULL;
-    tni_platforms_settle(set, a->platform);
+    tni_platforms_update(set, a->platform);
 }
 
 static bool has_room(tni_platforms *set, size_t devices)

@@ -53,7 +53,7 @@ tn_status tni_platforms_sync(tni_platforms *set, tn_error *err);
 
 /* Determines which offer serves a platform and how many devices it has. Must be called with the
  * lock held, after offers or devices changed. */
-void tni_platforms_settle(tni_platforms *set, tn_platform *platform);
+void tni_platforms_update(tni_platforms *set, tn_platform *platform);
 
 /* The offer that serves the platform according to the rule, among those up to that of `last` (NULL:
  * all). Must be called with the lock held. */
@@ -82,7 +82,7 @@ int32_t tni_platform_rank(const tn_platform *platform);
 
 /* Whether it may become current without being requested by name, as of the last
  * tni_platforms_weigh. */
-bool tni_platform_takes_part(const tn_platform *platform);
+bool tni_platform_is_eligible(const tn_platform *platform);
 
 /* Why "best" does not choose a ready platform: "it has no kernel for softmax, norm"; "" if it may
  * choose it, and for a stand-in. */

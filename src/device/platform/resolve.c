@@ -68,7 +68,7 @@ static const tn_platform *first_ready(tni_platforms *set)
         const tn_platform *platform = tni_platforms_at(set, i);
         if (!platform)
             return best;
-        bool counts = tni_platform_is_ready(platform) && tni_platform_takes_part(platform);
+        bool counts = tni_platform_is_ready(platform) && tni_platform_is_eligible(platform);
         if (counts && (!best || tni_platform_rank(platform) < tni_platform_rank(best)))
             best = platform;
     }

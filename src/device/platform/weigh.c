@@ -47,7 +47,7 @@ static bool stands_in(const tn_platform *platform)
     return row && row->flags & TN_PLATFORM_STAND_IN;
 }
 
-bool tni_platform_takes_part(const tn_platform *platform)
+bool tni_platform_is_eligible(const tn_platform *platform)
 {
     return !stands_in(platform) && !operators_lacked(platform);
 }

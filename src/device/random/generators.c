@@ -155,7 +155,7 @@ tn_status tn_generator_state_set(tn_generator *generator, const tn_generator_sta
     return TN_OK;
 }
 
-tn_generator_state tni_generators_take(tn_generator *generator, uint64_t blocks)
+tn_generator_state tni_generators_advance(tn_generator *generator, uint64_t blocks)
 {
     lock();
     tn_generator_state *own = &(generator ? generator : &head)->state;

@@ -10,6 +10,6 @@ tn_status tni_generators_add(uint64_t subsequence, tn_generator **out, tn_error 
 
 /* Takes the next `blocks` blocks: they begin at the state returned. NULL: the default generator.
  * Thread-safety: Safe. */
-tn_generator_state tni_generators_take(tn_generator *generator, uint64_t blocks);
+tn_generator_state tni_generators_advance(tn_generator *generator, uint64_t blocks);
 
 #endif

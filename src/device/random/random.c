@@ -74,8 +74,8 @@ static void fill(tn_generator *generator, int kind, void *out, size_t count)
 {
     const size_t in_block = TN_PHILOX_WORDS / tni_fill_words[kind];
     uint64_t blocks = count / in_block + (count % in_block != 0);
-    tn_generator_state taken = tni_generators_take(generator, blocks);
-    tni_settings_begin(); /* settings may forbid some instructions */
+    tn_generator_state taken = tni_generators_advance(generator, blocks);
+    tni_settings_load(); /* settings may forbid some instructions */
     struct job job = {
         .fill = (tni_fill *)tni_isa_best(&table)->function,
         .source = {taken.seed, taken.subsequence, taken.offset,

@@ -27,7 +27,7 @@ static tn_event *allocate_event(tn_device *device, uint32_t flags)
 static tn_status check_native(const tn_event *event, const tni_call *call, const char *where,
                               tn_status status, const tn_error *said, tn_error *err)
 {
-    status = tni_device_settle(call, where, status, said, err);
+    status = tni_device_result_check(call, where, status, said, err);
     if (!status && !event->native)
         status = tn_fail(err, TN_INTERNAL, 0, where, "%s created an event but returned none",
                          event->device->id);
@@ -153,7 +153,7 @@ tn_status tn_event_record(tn_event *event, tn_stream *stream, tn_error *err)
     }
     tn_error said = {0};
     const bool captured = tni_capture_is_on(stream);
-    status = tni_device_settle(
+    status = tni_device_result_check(
         &call, where,
         call.row->event_record(call.self, call.device, event->native, stream->native, &said), &said,
         err);
@@ -185,7 +185,7 @@ static tn_status refuse_captured(const tn_event *event, const char *where, tn_er
 static tn_status join(const tn_event *event, tn_stream *stream, const char *where, tn_error *err)
 {
     if (!is_captured(event))
-        return tni_capture_refuse(stream, where, "the event was recorded outside the capture", err);
+        return tni_capture_reject(stream, where, "the event was recorded outside the capture", err);
     tni_capture_show(stream);
     return TN_OK;
 }
@@ -206,7 +206,7 @@ static tn_status wait_for(tn_event *event, tn_stream *stream, const char *where,
     if (status)
         return status;
     tn_error said = {0};
-    return tni_device_settle_either(
+    return tni_device_result_check_either(
         &call, &of_event, where,
         call.row->stream_wait(call.self, call.device, stream->native, event->native, &said), &said,
         err);
@@ -234,7 +234,7 @@ static tn_status query(const tn_event *event, const tni_call *call, const char *
     if (!status && event->native && is_recorded(event)) {
         tn_error said = {0};
         done = 0;
-        status = tni_device_settle(
+        status = tni_device_result_check(
             call, where,
             call->row->event_query(call->self, call->device, event->native, &done, &said), &said,
             err);
@@ -264,7 +264,7 @@ tn_status tn_event_synchronize(tn_event *event, tn_error *err)
     if (status || !event->native || !is_recorded(event))
         return status;
     tn_error said = {0};
-    return tni_device_settle(
+    return tni_device_result_check(
         &call, where, call.row->event_synchronize(call.self, call.device, event->native, &said),
         &said, err);
 }
@@ -328,10 +328,11 @@ tn_status tn_event_elapsed_time(tn_event *start, tn_event *stop, double *out_ms,
     if (!status && !start->native)
         ms = tni_event_host_elapsed(start, stop);
     else if (!status)
-        status = tni_device_settle(&call, where,
-                                   call.row->event_elapsed(call.self, call.device, start->native,
-                                                           stop->native, &ms, &said),
-                                   &said, err);
+        status =
+            tni_device_result_check(&call, where,
+                                    call.row->event_elapsed(call.self, call.device, start->native,
+                                                            stop->native, &ms, &said),
+                                    &said, err);
     if (!status && !is_number(ms))
         status = tn_fail(err, TN_INTERNAL, 0, where,
                          "%s returned an elapsed time that is not a number", start->device->id);
@@ -355,7 +356,7 @@ tn_status tn_event_export(tn_event *event, tn_event_handle *out, tn_error *err)
     if (status)
         return status;
     if (event->native)
-        status = tni_device_settle(
+        status = tni_device_result_check(
             &call, where,
             call.row->event_export(call.self, call.device, event->native, &handle, &said), &said,
             err);

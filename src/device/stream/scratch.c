@@ -15,7 +15,7 @@ static bool is_queued(const tn_stream *stream)
 
 static void destroy(const tn_stream *stream, tni_scratch *scratch)
 {
-    tni_memory_give(stream->device, scratch->memory, scratch->epoch);
+    tni_memory_release(stream->device, scratch->memory, scratch->epoch);
     tni_release(scratch);
 }
 
@@ -56,10 +56,10 @@ static tn_status alloc_captured(tn_stream *stream, const char *where, tni_scratc
     if (status)
         return status;
     to->captured = true;
-    return tni_device_settle(&call, where,
-                             call.row->capture_alloc(call.self, call.device, stream->native,
-                                                     to->bytes, &to->memory, &said),
-                             &said, err);
+    return tni_device_result_check(&call, where,
+                                   call.row->capture_alloc(call.self, call.device, stream->native,
+                                                           to->bytes, &to->memory, &said),
+                                   &said, err);
 }
 
 static void free_captured(const tn_stream *stream, tni_scratch *scratch)
@@ -74,12 +74,12 @@ static tn_status alloc_scratch(tn_stream *stream, bool captured, const char *whe
                                tn_error *err)
 {
     return captured ? alloc_captured(stream, where, to, err)
-                    : tni_memory_take(stream->device, to->bytes, "workspace", &to->memory,
-                                      &to->epoch, err);
+                    : tni_memory_acquire(stream->device, to->bytes, "workspace", &to->memory,
+                                         &to->epoch, err);
 }
 
-tn_status tni_scratch_take(tn_stream *stream, uint64_t bytes, const char *where, tni_scratch **out,
-                           tn_error *err)
+tn_status tni_scratch_acquire(tn_stream *stream, uint64_t bytes, const char *where,
+                              tni_scratch **out, tn_error *err)
 {
     const bool captured = tni_capture_is_on(stream);
     tni_scratch *found = captured ? NULL : atomic_exchange(&stream->scratch, NULL);
@@ -101,7 +101,7 @@ tn_status tni_scratch_take(tn_stream *stream, uint64_t bytes, const char *where,
     return status;
 }
 
-void tni_scratch_give(tn_stream *stream, tni_scratch *scratch)
+void tni_scratch_release(tn_stream *stream, tni_scratch *scratch)
 {
     if (scratch->captured) {
         free_captured(stream, scratch);

@@ -39,7 +39,7 @@ static tn_status null(const char *what, const char *where, tn_error *err)
 
 static tn_status reject_recording(tn_stream *stream, const char *where, tn_error *err)
 {
-    return tni_graph_refuse(stream, where, "this would not be recorded", err);
+    return tni_graph_reject(stream, where, "this would not be recorded", err);
 }
 
 /* As tni_stream_open, for a call that queries the progress of the stream. */
@@ -47,7 +47,7 @@ static tn_status open_for_query(tn_stream *stream, const char *where, tni_call *
 {
     tn_status status = tni_stream_open(stream, where, out, err);
     return status ? status
-                  : tni_capture_refuse(stream, where,
+                  : tni_capture_reject(stream, where,
                                        "captured work does not run before the capture ends", err);
 }
 
@@ -134,7 +134,7 @@ static tn_status create_native(const tn_device *device, const tni_call *call, in
     const tn_stream_spec spec = {.struct_size = sizeof spec, .priority = priority};
     tn_error said = {0};
     void *native = NULL;
-    tn_status status = tni_device_settle(
+    tn_status status = tni_device_result_check(
         call, where, call->row->stream_create(call->self, call->device, &spec, &native, &said),
         &said, err);
     if (!status && !native)
@@ -258,11 +258,11 @@ tn_status tn_stream_query(tn_stream *stream, int32_t *out_done, tn_error *err)
     if (!status && tni_row_has_streams(call.row)) {
         tn_error said = {0};
         done = 0;
-        status = tni_device_settle(
+        status = tni_device_result_check(
             &call, where,
             call.row->stream_query(call.self, call.device, stream->native, &done, &said), &said,
             err);
-        (void)tni_trail_tell(stream, status, err);
+        (void)tni_trail_report(stream, status, err);
     }
     if (!status)
         *out_done = done != 0;
@@ -278,7 +278,7 @@ tn_status tn_stream_synchronize(tn_stream *stream, tn_error *err)
         return status;
     tn_error said = {0};
     status = call.row->stream_synchronize(call.self, call.device, stream->native, &said);
-    return tni_trail_tell(stream, tni_device_settle(&call, where, status, &said, err), err);
+    return tni_trail_report(stream, tni_device_result_check(&call, where, status, &said, err), err);
 }
 
 /* The event is released as soon as the wait is queued: platforms keep what their streams still need

@@ -56,7 +56,7 @@ static size_t list(tni_trail *trail, tni_buffer *out)
     return count;
 }
 
-tn_status tni_trail_tell(tn_stream *stream, tn_status status, tn_error *err)
+tn_status tni_trail_report(tn_stream *stream, tn_status status, tn_error *err)
 {
     tni_trail *trail = atomic_load_explicit(&stream->trail, memory_order_acquire);
     tni_buffer text = {0};

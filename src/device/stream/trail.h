@@ -19,7 +19,7 @@ void tni_trail_add(tn_stream *stream, const tni_trace *trace);
 
 /* For TN_DEVICE_LOST, appends the last operations to the message, newest first, as far as they fit,
  * and logs all of them. Returns `status`. */
-tn_status tni_trail_tell(tn_stream *stream, tn_status status, tn_error *err);
+tn_status tni_trail_report(tn_stream *stream, tn_status status, tn_error *err);
 
 void tni_trail_end(tn_stream *stream);
 

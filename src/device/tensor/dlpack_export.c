@@ -116,7 +116,7 @@ static given *export_tensor(const tn_tensor *tensor, int64_t consumer, const cha
         return NULL;
     }
     g->owner = tensor->owner;
-    tni_owner_hold(g->owner);
+    tni_owner_retain(g->owner);
     return g;
 }
 

@@ -13,7 +13,7 @@ tni_owner *tni_owner_create(tn_device *device, size_t dims)
     return owner;
 }
 
-void tni_owner_hold(tni_owner *owner)
+void tni_owner_retain(tni_owner *owner)
 {
     if (owner)
         atomic_fetch_add_explicit(&owner->holders, 1, memory_order_relaxed);
@@ -24,7 +24,7 @@ void tni_owner_release(tni_owner *owner)
     if (!owner || atomic_fetch_sub_explicit(&owner->holders, 1, memory_order_acq_rel) > 1)
         return;
     if (owner->memory)
-        tni_memory_give(owner->device, owner->memory, owner->epoch);
+        tni_memory_release(owner->device, owner->memory, owner->epoch);
     if (owner->release)
         owner->release(owner->user);
     tni_release(owner);
@@ -78,8 +78,8 @@ tn_status tn_tensor_create(tn_device *device, tn_dtype dtype, const int64_t *sha
     tni_owner *owner = tni_owner_create(device, (size_t)ndim);
     if (!owner)
         return tni_no_memory(err, where, "a tensor's owner");
-    status = tni_memory_take(device, (uint64_t)layout.bytes, "tensor", &owner->memory,
-                             &owner->epoch, err);
+    status = tni_memory_acquire(device, (uint64_t)layout.bytes, "tensor", &owner->memory,
+                                &owner->epoch, err);
     if (status) {
         tni_release(owner);
         return status;
@@ -130,7 +130,7 @@ tn_status tn_tensor_view(const tn_tensor *tensor, tn_tensor *out, tn_error *err)
     tn_status status = tni_tensor_measure(tensor, where, "tensor", &layout, err);
     if (status)
         return status;
-    tni_owner_hold(tensor->owner);
+    tni_owner_retain(tensor->owner);
     *out = *tensor;
     return TN_OK;
 }

@@ -20,7 +20,7 @@ typedef struct tni_owner {
 
 /* Creates an owner with one reference and room for `dims` numbers. NULL if out of memory. */
 tni_owner *tni_owner_create(tn_device *device, size_t dims);
-void tni_owner_hold(tni_owner *owner);    /* accepts NULL */
+void tni_owner_retain(tni_owner *owner);  /* accepts NULL */
 void tni_owner_release(tni_owner *owner); /* accepts NULL */
 
 /* The memory layout of the elements, in bytes relative to the first element. */

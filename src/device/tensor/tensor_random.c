@@ -26,7 +26,7 @@ static tn_generator_state advance_generator(tn_generator *generator, const tni_l
 {
     uint64_t in_block = layout->size == 8 ? TN_PHILOX_WORDS / 2 : TN_PHILOX_WORDS;
     uint64_t blocks = ((uint64_t)layout->elements + in_block - 1) / in_block;
-    return tni_generators_take(generator, blocks);
+    return tni_generators_advance(generator, blocks);
 }
 
 /* State of a fill through the host. */
@@ -116,15 +116,15 @@ static tn_status make_there(const draw *d, tn_generator *generator, tn_device *d
     status = aligned ? call.row->random(call.self, &job, &said) : TN_UNSUPPORTED;
     if (status == TN_UNSUPPORTED || status == TN_UNAVAILABLE)
         return send(d, generator, &state, device, tensor, layout, err);
-    return tni_device_settle(&call, d->where, status, &said, err);
+    return tni_device_result_check(&call, d->where, status, &said, err);
 }
 
 static tn_status refuse_recorded(tn_stream *stream, const char *where, tn_error *err)
 {
     static const char why[] = "each run of the graph would repeat the same random numbers";
     return tni_graph_any() && tn_graph_is_recording(stream)
-               ? tni_graph_refuse(stream, where, why, err)
-               : tni_capture_refuse(stream, where, why, err);
+               ? tni_graph_reject(stream, where, why, err)
+               : tni_capture_reject(stream, where, why, err);
 }
 
 static tn_status fill(const draw *d, tn_generator *generator, const tn_tensor *tensor,

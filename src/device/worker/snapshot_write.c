@@ -125,7 +125,7 @@ tn_status tni_snapshot_write(const tni_snapshot *snapshot, char **out, tn_error 
     write_section(&w, TNI_SNAPSHOT_END, "");
     write_number(&w, TNI_SNAPSHOT_SECTIONS,
                  (int64_t)(snapshot->platform_count + snapshot->device_count));
-    char *text = w.status ? NULL : tni_buffer_take(&w.text);
+    char *text = w.status ? NULL : tni_buffer_detach(&w.text);
     if (text)
         *out = text;
     else if (!w.status)

@@ -57,7 +57,7 @@ static void swap(tni_snapshot *snapshot)
     release_replaced();
 }
 
-tn_status tni_worker_take(tni_platforms *set, tn_error *err)
+tn_status tni_worker_snapshot_take(tni_platforms *set, tn_error *err)
 {
     tni_snapshot *snapshot;
     unsigned by = tni_fork_generation() + 1, last = atomic_load(&taken_by);
@@ -78,7 +78,7 @@ tn_status tni_worker_take(tni_platforms *set, tn_error *err)
 
 tn_status tn_worker_snapshot_take(tn_error *err)
 {
-    return tni_worker_take(NULL, err);
+    return tni_worker_snapshot_take(NULL, err);
 }
 
 static tn_status no_snapshot(const char *where, tn_error *err)

@@ -5,6 +5,6 @@
 #include "snapshot.h"
 
 /* As tn_worker_snapshot_take, for one set; NULL: the process's. */
-tn_status tni_worker_take(tni_platforms *set, tn_error *err);
+tn_status tni_worker_snapshot_take(tni_platforms *set, tn_error *err);
 
 #endif

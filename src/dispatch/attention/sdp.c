@@ -78,7 +78,7 @@ static bool could_run(const tni_kernel *kernel, tn_refusal *why)
 {
     tn_library_state state = {.struct_size = sizeof state};
     bool is_cpu = strcmp(kernel->row->platform, "cpu") == 0;
-    uint64_t lacks = kernel->row->cpu_needs & ~tni_cpu_told();
+    uint64_t lacks = kernel->row->cpu_needs & ~tni_cpu_reported();
     char words[96];
     if (is_cpu && lacks) {
         tni_cpu_features_write(lacks, words, sizeof words);

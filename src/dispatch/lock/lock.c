@@ -310,7 +310,7 @@ static int32_t speaks_of(const entry *e, const tn_device *device)
     size_t platform = strcspn(e->setup->id, ":");
     return strncmp(e->setup->id, device->id, platform) == 0 && device->id[platform] == ':' &&
            e->setup->name[0] && strcmp(e->setup->name, device->properties.name) == 0 &&
-           strcmp(e->setup->architecture, tni_device_told(device)->architecture) == 0;
+           strcmp(e->setup->architecture, tni_device_known(device)->architecture) == 0;
 }
 
 /* Returns true if entry `a` fits memory of these alignments better than `b`. Best is an entry for

@@ -84,7 +84,7 @@ static tn_status pick_one(picks *to, const char *text, tn_error *err)
     if (!status && to->choice.admitted == 0)
         status = tni_choice_refused(&question, &to->choice, err);
     if (!status)
-        add_pick(to, device, tni_buffer_take(&problem), tni_buffer_take(&settings));
+        add_pick(to, device, tni_buffer_detach(&problem), tni_buffer_detach(&settings));
 end:
     tni_buffer_release(&settings);
     tni_buffer_release(&problem);

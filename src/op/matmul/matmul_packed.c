@@ -48,7 +48,7 @@ static tn_status copy_b(const tn_matmul_args *args, tn_device *device, tn_packed
 {
     const tn_tensor *b = args->b;
     tn_stream *stream = args->stream ? args->stream : tn_stream_current(device);
-    tn_status status = tni_capture_refuse(stream, face, "B is to be copied now", err);
+    tn_status status = tni_capture_reject(stream, face, "B is to be copied now", err);
     if (!status)
         status = tn_tensor_create(device, b->dtype, b->shape, b->ndim, &to->b, err);
     if (!status)
@@ -91,7 +91,7 @@ static tn_status pack_native(tn_packed *to, void *const *data, tn_error *err)
     }
     if (status == TN_UNSUPPORTED)
         return TN_OK;
-    return tni_device_settle(&call, row->name, status, &said, err);
+    return tni_device_result_check(&call, row->name, status, &said, err);
 }
 
 /* Chooses a kernel and lets it make its plan and its packed form of B. */

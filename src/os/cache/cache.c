@@ -20,7 +20,7 @@ struct tni_cache {
 static bool use_memory(tni_cache *cache, tni_buffer *reason)
 {
     cache->store = tni_cache_memory_create(cache->limit);
-    cache->reason = tni_buffer_take(reason);
+    cache->reason = tni_buffer_detach(reason);
     return cache->store && cache->reason;
 }
 

@@ -91,8 +91,8 @@ static tn_status fill(tn_cache_list *list, tn_error *err)
         status = tni_cache_visit_all(cache, count_entry, list, err);
     tni_cache_release(cache);
     if (!status) {
-        list->folder = tni_buffer_take(&folder);
-        list->reason = tni_buffer_take(&reason);
+        list->folder = tni_buffer_detach(&folder);
+        list->reason = tni_buffer_detach(&reason);
     }
     tni_buffer_release(&folder);
     tni_buffer_release(&reason);

@@ -23,7 +23,7 @@
 #define MACHINE "another"
 #endif
 
-void tni_look_say(tni_look *out, int32_t holds, int32_t count, const char *format, ...)
+void tni_look_report(tni_look *out, int32_t holds, int32_t count, const char *format, ...)
 {
     char text[1024];
     va_list arguments;
@@ -60,13 +60,13 @@ void tni_look_system(const char *system, tni_look *out)
 {
     static const char *const machines[] = {MACHINE};
     tni_span machine = tni_span_of(system), name;
-    bool same = tni_span_take(&machine, '/', &name) && tni_span_is(name, SYSTEM), holds = false;
+    bool same = tni_span_next(&machine, '/', &name) && tni_span_is(name, SYSTEM), holds = false;
     if (!machine.text) {
-        tni_look_say(out, -1, 0, "\"%s\" is not a system: write it as " SYSTEM "/%s", system,
-                     machines[0]);
+        tni_look_report(out, -1, 0, "\"%s\" is not a system: write it as " SYSTEM "/%s", system,
+                        machines[0]);
         return;
     }
     for (size_t i = 0; i < sizeof machines / sizeof machines[0]; i++)
         holds = holds || (same && tni_span_is(machine, machines[i]));
-    tni_look_say(out, holds, holds, "this is " SYSTEM "/%s", machines[0]);
+    tni_look_report(out, holds, holds, "this is " SYSTEM "/%s", machines[0]);
 }

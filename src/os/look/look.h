@@ -41,7 +41,7 @@ void tni_look_library(const char *root, const char *files, const char *search, t
 /* As tni_look_library for the running system, but resolves the names as opening them would: a
  * library already loaded in this process takes precedence over any file, wherever either is.
  * Returns true if it is already loaded. */
-bool tni_look_taken(const char *files, tni_look *out);
+bool tni_look_loaded(const char *files, tni_look *out);
 
 /* Whether Tenon was built for a system: "linux/x86_64", "darwin/arm64", "windows/x86_64". "amd64"
  * is accepted for "x86_64", and "aarch64" for "arm64". */

@@ -79,10 +79,10 @@ static void report_files(const sight *seen, tni_look *out)
     else if (seen->denied)
         snprintf(denied, sizeof denied, "; this process cannot open %d of them", (int)seen->denied);
     if (seen->count == 1)
-        tni_look_say(out, 1, 1, "%s%s", seen->first, denied);
+        tni_look_report(out, 1, 1, "%s%s", seen->first, denied);
     else
-        tni_look_say(out, 1, seen->count, "%d entries, the first %s%s", (int)seen->count,
-                     seen->first, denied);
+        tni_look_report(out, 1, seen->count, "%d entries, the first %s%s", (int)seen->count,
+                        seen->first, denied);
 }
 
 void tni_look_file(const char *root, const char *path, tni_look *out)
@@ -94,7 +94,7 @@ void tni_look_file(const char *root, const char *path, tni_look *out)
     bool several = length && path[length - 1] == '*';
     root = tni_look_root(root);
     if (path[0] != '/' && !tni_path_is_absolute(path)) {
-        tni_look_say(out, -1, 0, "\"%s\" is not an absolute path", path);
+        tni_look_report(out, -1, 0, "\"%s\" is not an absolute path", path);
         return;
     }
     bool fits = tni_look_path(plain, "%.*s", (int)(length - several), path);
@@ -102,13 +102,13 @@ void tni_look_file(const char *root, const char *path, tni_look *out)
                        : several ? count_matches(root, plain, &seen, &err)
                                  : count_file(root, plain, &seen, &err);
     if (status)
-        tni_look_say(out, -1, 0, "%s", tni_look_why(root, &err));
+        tni_look_report(out, -1, 0, "%s", tni_look_why(root, &err));
     else if (seen.count == 0)
-        tni_look_say(out, 0, 0, "absent");
+        tni_look_report(out, 0, 0, "absent");
     else if (several)
         report_files(&seen, out);
     else
-        tni_look_say(out, 1, 1, "present%s",
-                     seen.denied ? ", but this process cannot open it" : "");
+        tni_look_report(out, 1, 1, "present%s",
+                        seen.denied ? ", but this process cannot open it" : "");
     out->denied = !status && seen.count && seen.denied == seen.count;
 }

@@ -40,7 +40,7 @@ typedef struct hunt {
 bool tni_library_names_check(tni_span names)
 {
     tni_span name;
-    while (tni_span_take(&names, '|', &name)) {
+    while (tni_span_next(&names, '|', &name)) {
         if (name.length == 0 || name.length > LONGEST_NAME)
             return false;
     }
@@ -164,17 +164,17 @@ void tni_look_library(const char *root, const char *files, const char *search, t
     tni_span names = tni_span_of(files);
     outcome result = NEXT;
     if (!tni_library_names_check(names)) {
-        tni_look_say(out, -1, 0, "\"%.80s\" has an empty name, or one longer than %d bytes", files,
-                     LONGEST_NAME);
+        tni_look_report(out, -1, 0, "\"%.80s\" has an empty name, or one longer than %d bytes",
+                        files, LONGEST_NAME);
         return;
     }
-    while (result != FOUND && result != FAILED && tni_span_take(&names, '|', &h.name))
+    while (result != FOUND && result != FAILED && tni_span_next(&names, '|', &h.name))
         result = try_name(&h);
     if (result == FOUND)
-        tni_look_say(out, 1, 1, "%s", h.path + strlen(h.root));
+        tni_look_report(out, 1, 1, "%s", h.path + strlen(h.root));
     else if (result == FAILED)
-        tni_look_say(out, -1, 0, "%s", h.said);
+        tni_look_report(out, -1, 0, "%s", h.said);
     else
-        tni_look_say(out, 0, 0, "absent%s%s", h.said[0] ? "; skipped " : "", h.said);
+        tni_look_report(out, 0, 0, "absent%s%s", h.said[0] ? "; skipped " : "", h.said);
     tni_release(h.bytes);
 }

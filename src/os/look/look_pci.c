@@ -21,7 +21,7 @@ static bool parse_id(tni_span text, pci_id *out)
 {
     pci_id id = {.is_device = text.length > 4 && text.text[4] == '/'};
     tni_span vendor, rest = text;
-    if (!tni_span_take(&rest, id.is_device ? '/' : ':', &vendor) ||
+    if (!tni_span_next(&rest, id.is_device ? '/' : ':', &vendor) ||
         !take_hex(vendor, 4, &id.vendor))
         return false;
     if (rest.text) {
@@ -38,7 +38,7 @@ bool tni_pci_ids_check(tni_span ids, tni_span *out_wrong)
 {
     tni_span text;
     pci_id id;
-    while (tni_span_take(&ids, '|', &text)) {
+    while (tni_span_next(&ids, '|', &text)) {
         if (parse_id(text, &id))
             continue;
         *out_wrong = text;
@@ -51,7 +51,7 @@ bool tni_pci_ids_name(tni_span ids, uint32_t vendor)
 {
     tni_span text;
     pci_id id;
-    while (tni_span_take(&ids, '|', &text)) {
+    while (tni_span_next(&ids, '|', &text)) {
         if (parse_id(text, &id) && id.vendor == vendor)
             return true;
     }
@@ -62,7 +62,7 @@ bool tni_pci_ids_fit(tni_span ids, uint32_t vendor, int32_t device, int32_t devi
 {
     tni_span text;
     pci_id id;
-    while (tni_span_take(&ids, '|', &text)) {
+    while (tni_span_next(&ids, '|', &text)) {
         if (!parse_id(text, &id) || id.vendor != vendor)
             continue;
         if (id.digits == 0 || (id.is_device && device >= 0 && (uint32_t)device == id.rest))
@@ -79,7 +79,7 @@ static bool parse_line(tni_span line, uint32_t *out_place, uint32_t *out_vendor)
 {
     tni_span place, id;
     uint32_t vendor_device;
-    if (!tni_span_take(&line, '\t', &place) || !tni_span_take(&line, '\t', &id) ||
+    if (!tni_span_next(&line, '\t', &place) || !tni_span_next(&line, '\t', &id) ||
         !take_hex(place, 4, out_place) || !take_hex(id, 8, &vendor_device))
         return false;
     *out_vendor = vendor_device >> 16;
@@ -91,7 +91,7 @@ bool tni_pci_places_parse(tni_span text, tni_span ids, tni_pci_places *out)
     tni_span line;
     uint32_t place, vendor;
     memset(out, 0, sizeof *out);
-    while (tni_span_take(&text, '\n', &line)) {
+    while (tni_span_next(&text, '\n', &line)) {
         if (line.length == 0 && !text.text)
             break;
         if (!parse_line(line, &place, &vendor))
@@ -113,8 +113,8 @@ bool tni_pci_address_parse(tni_span name, uint32_t *out_place)
 {
     tni_span domain, bus, device;
     uint32_t unused, numbers[3];
-    if (!tni_span_take(&name, ':', &domain) || !tni_span_take(&name, ':', &bus) ||
-        !tni_span_take(&name, '.', &device))
+    if (!tni_span_next(&name, ':', &domain) || !tni_span_next(&name, ':', &bus) ||
+        !tni_span_next(&name, '.', &device))
         return false;
     if (domain.length < 4 || domain.length > 8 || !take_hex(domain, domain.length, &unused) ||
         !take_hex(bus, 2, &numbers[0]) || !take_hex(device, 2, &numbers[1]) ||

@@ -104,12 +104,12 @@ static void report_devices(const walk *seen, tni_look *out)
     if (seen->unread)
         snprintf(unread, sizeof unread, "; %d more could not be read", (int)seen->unread);
     if (seen->count == 0 && seen->unread)
-        tni_look_say(out, -1, 0, "%s", tni_look_why(seen->root, &seen->why));
+        tni_look_report(out, -1, 0, "%s", tni_look_why(seen->root, &seen->why));
     else if (seen->count == 0)
-        tni_look_say(out, 0, 0, "absent");
+        tni_look_report(out, 0, 0, "absent");
     else
-        tni_look_say(out, 1, seen->count, "%d device%s %s%s", (int)seen->count,
-                     seen->count == 1 ? "," : "s, the first", seen->first, unread);
+        tni_look_report(out, 1, seen->count, "%d device%s %s%s", (int)seen->count,
+                        seen->count == 1 ? "," : "s, the first", seen->first, unread);
 }
 
 /* If `places` is not NULL, visits only the devices that may be at one of them. */
@@ -135,12 +135,12 @@ static void search_bus(walk *to, const tni_pci_places *places, tni_look *out)
     tn_error err;
     tn_status status = walk_devices(to, places, &err);
     if (status && status != TN_NOT_FOUND)
-        tni_look_say(out, -1, 0, "%s", tni_look_why(to->root, &err));
+        tni_look_report(out, -1, 0, "%s", tni_look_why(to->root, &err));
     else if (places && to->visited == 0)
-        tni_look_say(out, -1, 0, "%d of that vendor, but %s does not show their class",
-                     (int)places->count, devices);
+        tni_look_report(out, -1, 0, "%d of that vendor, but %s does not show their class",
+                        (int)places->count, devices);
     else if (status)
-        tni_look_say(out, -1, 0, "no PCI bus found: %s does not exist", devices);
+        tni_look_report(out, -1, 0, "no PCI bus found: %s does not exist", devices);
     else
         report_devices(to, out);
 }
@@ -151,7 +151,7 @@ void tni_look_pci(const char *root, const char *ids, tni_look *out)
     tni_pci_places places;
     tni_span wrong;
     if (!tni_pci_ids_check(to.ids, &wrong)) {
-        tni_look_say(
+        tni_look_report(
             out, -1, 0,
             "\"%.*s\" is not a PCI id: expected VENDOR, VENDOR:CLASS or VENDOR/DEVICE, such as "
             "10de:03",
@@ -160,7 +160,7 @@ void tni_look_pci(const char *root, const char *ids, tni_look *out)
     }
     bool known = read_places(to.root, to.ids, &places);
     if (known && places.count == 0)
-        tni_look_say(out, 0, 0, "absent");
+        tni_look_report(out, 0, 0, "absent");
     else
         search_bus(&to, known ? &places : NULL, out);
 }

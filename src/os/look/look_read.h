@@ -10,7 +10,7 @@ enum { TNI_LOOK_PATH = 4096 };
 
 /* Sets the whole result, with `denied` 0; `count` is the number found. The text becomes one line of
  * UTF-8. */
-void tni_look_say(tni_look *out, int32_t holds, int32_t count, const char *format, ...)
+void tni_look_report(tni_look *out, int32_t holds, int32_t count, const char *format, ...)
     TN_PRINTF(4, 5);
 
 /* Prefix of every path: "" for the running system. */

@@ -48,11 +48,11 @@ static void find(resident *sought)
     (void)tni_loaded_each(match_resident, sought);
 }
 
-bool tni_look_taken(const char *files, tni_look *out)
+bool tni_look_loaded(const char *files, tni_look *out)
 {
     tni_span names = tni_span_of(files);
     resident found = {.path = ""};
-    while (!found.path[0] && tni_span_take(&names, '|', &found.name))
+    while (!found.path[0] && tni_span_next(&names, '|', &found.name))
         find(&found);
     *out = (tni_look){0};
     if (found.path[0]) {

@@ -130,7 +130,7 @@ static void read_cpuset(tni_reading *reading, const tni_cgroups *cgroups, tni_ma
     bool more = own.version != 0;
     for (at = own; more && !out->cpuset.count; more = tni_cgroup_rise(&at))
         tni_fact_lessen(fact, read_cpuset_at(reading, &at, &out->online, &out->cpuset));
-    tni_cgroup_settle(reading, &own, "list of cpus", fact);
+    tni_cgroup_limit_resolve(reading, &own, "list of cpus", fact);
 }
 
 struct quota {
@@ -160,8 +160,8 @@ static bool quota_is_less(const struct quota *a, const struct quota *b)
 static bool parse_quota(tni_span text, struct quota *out)
 {
     tni_span word;
-    return tni_span_take_word(&text, &word) && tni_span_number(word, &out->quota_us) &&
-           (!tni_span_take_word(&text, &word) || tni_span_number(word, &out->period_us)) &&
+    return tni_span_next_word(&text, &word) && tni_span_number(word, &out->quota_us) &&
+           (!tni_span_next_word(&text, &word) || tni_span_number(word, &out->period_us)) &&
            quota_is_sound(out);
 }
 
@@ -221,7 +221,7 @@ static void read_quota(tni_reading *reading, const tni_cgroups *cgroups, tni_mac
         out->quota_us = best.quota_us;
         out->period_us = best.period_us;
     }
-    tni_cgroup_settle(reading, &own, quota_file(&own), least);
+    tni_cgroup_limit_resolve(reading, &own, quota_file(&own), least);
 }
 
 tn_status tni_machine_budget_read(tni_reading *reading, const tni_cgroups *cgroups,

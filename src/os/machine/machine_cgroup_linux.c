@@ -25,8 +25,8 @@ static int find_group(tni_span text, const char *controller, tni_span *out_path)
 {
     int version = 0;
     tni_span line, id, controllers;
-    while (tni_span_take(&text, '\n', &line)) {
-        if (!tni_span_take(&line, ':', &id) || !tni_span_take(&line, ':', &controllers) ||
+    while (tni_span_next(&text, '\n', &line)) {
+        if (!tni_span_next(&line, ':', &id) || !tni_span_next(&line, ':', &controllers) ||
             !line.text || !tni_span_begins(line, "/"))
             continue;
         bool first = tni_span_lists(controllers, controller);
@@ -54,7 +54,7 @@ static bool parse_mount(tni_span line, struct mount *out)
     enum { ROOT = 3, POINT = 4, BEFORE_DASH = 6 };
     tni_span word, source;
     int index = 0;
-    for (; tni_span_take(&line, ' ', &word); index++) {
+    for (; tni_span_next(&line, ' ', &word); index++) {
         if (index == ROOT)
             out->root = word;
         else if (index == POINT)
@@ -62,8 +62,8 @@ static bool parse_mount(tni_span line, struct mount *out)
         else if (index >= BEFORE_DASH && tni_span_is(word, "-"))
             break;
     }
-    return index >= BEFORE_DASH && tni_span_take(&line, ' ', &out->type) &&
-           tni_span_take(&line, ' ', &source) && tni_span_take(&line, ' ', &out->options);
+    return index >= BEFORE_DASH && tni_span_next(&line, ' ', &out->type) &&
+           tni_span_next(&line, ' ', &source) && tni_span_next(&line, ' ', &out->options);
 }
 
 static bool serves(const struct mount *mount, int version, const char *controller)
@@ -103,7 +103,7 @@ static void find_mount(tni_reading *reading, tni_span mounts, const char *contro
     size_t best = SIZE_MAX;
     tni_span line;
     struct mount mount;
-    while (tni_span_take(&mounts, '\n', &line)) {
+    while (tni_span_next(&mounts, '\n', &line)) {
         if (!parse_mount(line, &mount) || !serves(&mount, out->version, controller))
             continue;
         char *root = tni_reading_keep(reading, mount.root.length + 1, 1);
@@ -183,8 +183,8 @@ static tni_fact without_file(tni_reading *reading, const tni_cgroup *own, const 
                                tni_reading_format(reading, "%s is not visible", name));
 }
 
-void tni_cgroup_settle(tni_reading *reading, const tni_cgroup *own, const char *file,
-                       tni_fact *fact)
+void tni_cgroup_limit_resolve(tni_reading *reading, const tni_cgroup *own, const char *file,
+                              tni_fact *fact)
 {
     if (!fact->origin)
         *fact = without_file(reading, own, file);

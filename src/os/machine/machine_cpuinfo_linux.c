@@ -12,7 +12,7 @@ static size_t count_entries(tni_span text)
 {
     size_t count = 0;
     tni_span line, value;
-    while (tni_span_take(&text, '\n', &line))
+    while (tni_span_next(&text, '\n', &line))
         count += line_is(line, "processor", &value);
     return count;
 }
@@ -73,7 +73,7 @@ static bool has_flag(tni_span text, const char *flag)
     tni_span flags, word;
     if (!tni_span_value(text, "flags", ':', &flags))
         return false;
-    while (tni_span_take_word(&flags, &word)) {
+    while (tni_span_next_word(&flags, &word)) {
         if (tni_span_is(word, flag))
             return true;
     }
@@ -87,7 +87,7 @@ bool tni_cpuinfo_parse(tni_reading *reading, tni_span text, tni_cpuinfo *out)
     tni_span rest = text, line, value;
     if (!rows)
         return false;
-    while (tni_span_take(&rest, '\n', &line)) {
+    while (tni_span_next(&rest, '\n', &line)) {
         if (line_is(line, "processor", &value))
             rows[next++] = (tni_cpuinfo_row){small(value, false), -1, -1, -1, -1};
         else if (next > 0)

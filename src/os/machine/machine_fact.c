@@ -48,7 +48,7 @@ const char *tni_limit_name(int32_t limit)
     return limit >= 0 && limit < TNI_LIMIT_COUNT ? words[limit] : NULL;
 }
 
-void tni_machine_budget_settle(tni_machine_budget *budget, int32_t request)
+void tni_machine_budget_compute(tni_machine_budget *budget, int32_t request)
 {
     budget->limits[TNI_LIMIT_REQUEST] = request > 0
                                             ? tni_fact_known(request, "requested by the caller")

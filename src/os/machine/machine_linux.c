@@ -76,7 +76,7 @@ static tn_status read_limits(tni_reading *reading, const tni_machine_query *quer
     tni_cgroups_read(reading, &cgroups);
     if (query->parts & TNI_MACHINE_BUDGET) {
         status = tni_machine_budget_read(reading, &cgroups, query->affinity, &machine->budget, err);
-        tni_machine_budget_settle(&machine->budget, query->request);
+        tni_machine_budget_compute(&machine->budget, query->request);
     }
     if (query->parts & TNI_MACHINE_MEMORY)
         tni_machine_memory_read(reading, &cgroups, &machine->memory);
@@ -113,7 +113,7 @@ static tn_status read_parts(tni_reading *reading, const tni_machine_query *query
 tn_status tni_machine_read(const tni_machine_query *query, tni_machine **out, tn_error *err)
 {
     tni_reading reading;
-    tni_reading_begin(&reading, query->root);
+    tni_reading_init(&reading, query->root);
     tni_machine *machine = tni_reading_keep(&reading, 1, sizeof *machine);
     tn_status status = query->request < 0 ? tn_fail(err, TN_INVALID_ARGUMENT, 0, "tni_machine_read",
                                                     "expected a thread count of at least 0, got %d",

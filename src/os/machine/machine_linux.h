@@ -39,8 +39,8 @@ const char *tni_cgroup_name(tni_reading *reading, const tni_cgroup *cgroup);
 /* Completes *fact, the minimum of one limit over the groups. If no group has `file` and the
  * hierarchy is visible, the limit is unlimited. If the process's own group is not visible, hidden
  * groups may have a limit, so unlimited becomes unknown. */
-void tni_cgroup_settle(tni_reading *reading, const tni_cgroup *own, const char *file,
-                       tni_fact *fact);
+void tni_cgroup_limit_resolve(tni_reading *reading, const tni_cgroup *own, const char *file,
+                              tni_fact *fact);
 
 /* One processor's entry of /proc/cpuinfo; -1 for missing fields. */
 typedef struct tni_cpuinfo_row {

@@ -109,7 +109,7 @@ static bool take_number(tni_span *rest, char end, int32_t least, int32_t *out)
 {
     tni_span piece;
     int64_t value;
-    if (!tni_span_take(rest, end, &piece) || !tni_span_number(piece, &value) || value < least ||
+    if (!tni_span_next(rest, end, &piece) || !tni_span_number(piece, &value) || value < least ||
         value >= TNI_CPUS_LIMIT)
         return false;
     *out = (int32_t)value;
@@ -120,7 +120,7 @@ static bool parse_part(tni_span text, struct part *out)
 {
     struct part part = {.used = 1, .group = 1};
     tni_span range;
-    if (!tni_span_take(&text, ':', &range) || !take_number(&range, '-', 0, &part.first))
+    if (!tni_span_next(&text, ':', &range) || !take_number(&range, '-', 0, &part.first))
         return false;
     part.last = part.first;
     if (range.text && (!take_number(&range, '\0', part.first, &part.last) || range.text))
@@ -150,7 +150,7 @@ bool tni_cpus_parse(tni_reading *reading, tni_span text, tni_cpus *out)
     int32_t greatest = -1;
     struct part part;
     tni_cpus set = {0};
-    while (trimmed.length && tni_span_take(&rest, ',', &piece)) {
+    while (trimmed.length && tni_span_next(&rest, ',', &piece)) {
         if (!parse_part(piece, &part))
             return false;
         greatest = part.last > greatest ? part.last : greatest;
@@ -158,7 +158,7 @@ bool tni_cpus_parse(tni_reading *reading, tni_span text, tni_cpus *out)
     if (!tni_cpus_make(reading, greatest + 1, &set))
         return false;
     rest = trimmed;
-    while (trimmed.length && tni_span_take(&rest, ',', &piece) && parse_part(piece, &part))
+    while (trimmed.length && tni_span_next(&rest, ',', &piece) && parse_part(piece, &part))
         add_part(&set, &part);
     tni_cpus_count(&set);
     *out = set;

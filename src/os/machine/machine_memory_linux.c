@@ -91,8 +91,8 @@ static tni_fact read_resident(tni_reading *reading)
     if (!tni_reading_file(reading, &text, &span, "/proc/self/statm"))
         return tni_reading_nothing(reading);
     rest = span;
-    (void)tni_span_take_word(&rest, &word); /* size of the address space */
-    bool sound = tni_span_take_word(&rest, &word) && tni_span_number(word, &pages) &&
+    (void)tni_span_next_word(&rest, &word); /* size of the address space */
+    bool sound = tni_span_next_word(&rest, &word) && tni_span_number(word, &pages) &&
                  tni_mul_i64(pages, sysconf(_SC_PAGESIZE), &bytes);
     if (!sound)
         tni_reading_malformed(reading, span, "the number of resident pages as the second one");
@@ -208,8 +208,8 @@ static void read_groups(tni_reading *reading, const tni_cgroups *cgroups, tni_ma
     for (at = own; more; more = tni_cgroup_rise(&at), first = false)
         read_group(reading, &at, first, out);
     const char *file = own.version ? words_of[own.version].hard : "";
-    tni_cgroup_settle(reading, &own, file, &out->limit);
-    tni_cgroup_settle(reading, &own, file, &out->limit_available);
+    tni_cgroup_limit_resolve(reading, &own, file, &out->limit);
+    tni_cgroup_limit_resolve(reading, &own, file, &out->limit_available);
 }
 
 /* Reads the nodes that the process may allocate from. Returns false if they are all nodes, or

@@ -47,12 +47,12 @@ static bool parse_distances(tni_span text, int32_t *out, size_t count)
     tni_span word;
     int64_t value;
     for (size_t i = 0; i < count; i++) {
-        if (!tni_span_take_word(&text, &word) || !tni_span_number(word, &value) ||
+        if (!tni_span_next_word(&text, &word) || !tni_span_number(word, &value) ||
             value > INT32_MAX)
             return false;
         out[i] = (int32_t)value;
     }
-    return !tni_span_take_word(&text, &word);
+    return !tni_span_next_word(&text, &word);
 }
 
 static void read_distances(tni_reading *reading, tni_machine_node *node, size_t count)

@@ -11,7 +11,7 @@ static void fill_budget(const tni_machine_query *query, tni_machine_budget *out)
         out->limits[i] = tni_fact_none(TNI_FACT_UNKNOWN, unread);
     out->limits[TNI_LIMIT_AFFINITY] =
         tni_fact_known(tni_thread_processors(), "the processors that the process may use");
-    tni_machine_budget_settle(out, query->request);
+    tni_machine_budget_compute(out, query->request);
 }
 
 static void fill_memory(tni_machine_memory *out)
@@ -35,7 +35,7 @@ tn_status tni_machine_read(const tni_machine_query *query, tni_machine **out, tn
     if (query->request < 0)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tni_machine_read",
                        "expected a thread count of at least 0, got %d", (int)query->request);
-    tni_reading_begin(&reading, query->root);
+    tni_reading_init(&reading, query->root);
     tni_machine *machine = tni_reading_keep(&reading, 1, sizeof *machine);
     if (machine) {
         machine->parts = query->parts & TNI_MACHINE_ALL;

@@ -15,7 +15,7 @@ struct tni_block {
     max_align_t data[];
 };
 
-void tni_reading_begin(tni_reading *reading, const char *root)
+void tni_reading_init(tni_reading *reading, const char *root)
 {
     bool running = !root || strcmp(root, "/") == 0;
     *reading = (tni_reading){.root = running ? "" : root, .running = running};
@@ -228,7 +228,7 @@ static bool parse_cpus(tni_reading *reading, tni_span text, void *out)
 static bool parse_word(tni_reading *reading, tni_span text, void *out)
 {
     tni_span line;
-    if (!tni_span_take(&text, '\n', &line) || tni_span_trim(line).length == 0)
+    if (!tni_span_next(&text, '\n', &line) || tni_span_trim(line).length == 0)
         return false;
     *(const char **)out = tni_reading_text(reading, tni_span_trim(line));
     return !reading->failed;

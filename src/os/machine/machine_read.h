@@ -21,7 +21,7 @@ typedef struct tni_reading {
     char path[TNI_READING_PATH]; /* of the last file, including the root */
 } tni_reading;
 
-void tni_reading_begin(tni_reading *reading, const char *root);
+void tni_reading_init(tni_reading *reading, const char *root);
 void tni_reading_discard(tni_reading *reading); /* also releases all kept memory */
 
 /* Returns zeroed memory that lives as long as the result; NULL if out of memory. */
@@ -80,7 +80,7 @@ bool tni_cpus_parse(tni_reading *reading, tni_span text, tni_cpus *out);
 const char *tni_cpus_brief(tni_reading *reading, const tni_cpus *set);
 
 /* Computes `threads` and `least` from the limits. */
-void tni_machine_budget_settle(tni_machine_budget *budget, int32_t request);
+void tni_machine_budget_compute(tni_machine_budget *budget, int32_t request);
 
 /* Returns "Neoverse-N1", or the numbers of a core that is not in the table. */
 const char *tni_arm_core_words(tni_reading *reading, int32_t implementer, int32_t part);
