@@ -1,4 +1,4 @@
-/* `tenon cache`: lists and removes what is kept between processes. */
+/* `tenon cache`: lists and removes the data kept between processes. */
 #include "json.h"
 #include "options.h"
 #include "text.h"

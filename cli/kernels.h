@@ -62,7 +62,7 @@ const char *kernel_word(const found_kernel *kernel);
 double kernel_rate(const found_decision *decision, const found_kernel *kernel,
                    const char **out_unit);
 
-/* What is wrong with it, or why it was not chosen; or nothing. */
+/* Its fault, or why it was not chosen; or nothing. */
 void phrase_kernel_fault(const found_kernel *kernel, text_line *out);
 /* "error 1.5% of its bound, spread 3%"; or nothing. */
 void phrase_kernel_figures(const found_kernel *kernel, text_line *out);

@@ -46,7 +46,7 @@ size_t options_sets(void);
  * missing. */
 int options_need(const command *self, const option_row *row);
 
-/* Parses what may precede the command's name: `--set K=V`, repeatedly. *out_used is the number of
+/* Parses the options before the command's name: `--set K=V`, repeatedly. *out_used is the number of
  * arguments used. Returns OPTIONS_RUN, or the exit code of an error that was reported. */
 int options_begin(int count, char **arguments, int *out_used);
 

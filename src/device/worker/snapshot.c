@@ -162,7 +162,7 @@ tn_status tni_snapshot_take(tni_platforms *set, tni_snapshot **out, tn_error *er
     lists now = {0};
     tn_status status = tni_platforms_sync(set, err);
     if (!status && !copy_lists(set, &now))
-        status = tni_no_memory(err, "tn_worker_snapshot_take", "the lists of what there is");
+        status = tni_no_memory(err, "tn_worker_snapshot_take", "the lists of platforms and devices");
     if (!status)
         status = fill(&now, out, err);
     tni_release(now.platforms.items);
