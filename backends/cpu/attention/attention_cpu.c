@@ -8,8 +8,8 @@
  *                                                        the operands' 16 bits, which a setting
  *                                                        must permit */
 #include "attention_backward_pass.h"
+#include "attention_cpu_rows.h"
 #include "attention_forward_pass.h"
-#include "attention_rows.h"
 #include "attention_sets.h"
 
 static const tn_dtype dtypes_real[] = {TN_F32, TN_F64, 0};

@@ -2,8 +2,8 @@
  *
  * The bf16 instructions of avx512_bf16 and amx flush subnormals to 0; weights have a relative error
  * of up to 2^-18 before they are rounded to bf16. Everything else is computed as f32. */
+#include "attention_cpu_rows.h"
 #include "attention_forward_pass.h"
-#include "attention_rows.h"
 #include "attention_sets.h"
 
 /* The kernel row with the data of its functions. */

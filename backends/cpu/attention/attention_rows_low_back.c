@@ -2,7 +2,7 @@
  * Operands are widened to f32 when they are packed; gradients are summed in f32 and rounded once,
  * so that they have the same bits for any number of threads, as in f32. */
 #include "attention_backward_pass.h"
-#include "attention_rows.h"
+#include "attention_cpu_rows.h"
 #include "attention_sets.h"
 
 static const tni_at_low_back_row *back_of(const tn_kernel_row *row)

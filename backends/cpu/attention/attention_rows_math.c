@@ -1,5 +1,5 @@
 /* Attention that forms the scores: the functions of its kernel rows. */
-#include "attention_rows.h"
+#include "attention_cpu_rows.h"
 #include "attention_sets.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* Kernel rows with data of their own, and their functions. The rows are in attention_cpu.c. */
-#ifndef TENON_BACKENDS_CPU_ATTENTION_ROWS_H
-#define TENON_BACKENDS_CPU_ATTENTION_ROWS_H
+#ifndef TENON_BACKENDS_CPU_ATTENTION_CPU_ROWS_H
+#define TENON_BACKENDS_CPU_ATTENTION_CPU_ROWS_H
 
 #include "attention_low.h"
 #include "attention_math.h"
