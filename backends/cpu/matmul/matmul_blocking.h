@@ -3,7 +3,7 @@
 #ifndef TENON_BACKENDS_CPU_MATMUL_BLOCKING_H
 #define TENON_BACKENDS_CPU_MATMUL_BLOCKING_H
 
-#include "matmul_packed.h"
+#include "matmul_panels.h"
 
 /* The part that is packed at once: a slab of out, for all of k or for a number of chunks of k. */
 typedef struct tni_mm_slab {

@@ -5,7 +5,7 @@
 #ifndef TENON_BACKENDS_CPU_MATMUL_KERNELS_H
 #define TENON_BACKENDS_CPU_MATMUL_KERNELS_H
 
-#include "matmul_packed.h"
+#include "matmul_panels.h"
 
 /* Products of a chunk, chosen so that a panel of A stays in the first-level cache. */
 enum { TNI_MM_DEPTH = 256 };

@@ -2,7 +2,7 @@
 #ifndef TENON_BACKENDS_CPU_MATMUL_LOWP_H
 #define TENON_BACKENDS_CPU_MATMUL_LOWP_H
 
-#include "matmul_packed.h"
+#include "matmul_panels.h"
 
 /* Packing functions that replace those of a set: for operands of another dtype. */
 typedef struct tni_mm_packs {

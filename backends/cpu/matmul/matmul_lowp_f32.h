@@ -6,7 +6,7 @@
 
 #include "../shared/block.h"
 #include "../shared/vector_math.h"
-#include "matmul_packed.h"
+#include "matmul_panels.h"
 
 #include "../shared/family_f32_inc.h"
 

@@ -3,7 +3,7 @@
 #ifndef TENON_BACKENDS_CPU_MATMUL_LOWP_NARROW_H
 #define TENON_BACKENDS_CPU_MATMUL_LOWP_NARROW_H
 
-#include "matmul_packed.h"
+#include "matmul_panels.h"
 
 /* Returns whether this is faster for a product; if so, may transpose it so that B has few
  * columns. */

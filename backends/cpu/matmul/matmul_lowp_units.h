@@ -12,7 +12,7 @@
 #define TENON_BACKENDS_CPU_MATMUL_LOWP_UNITS_H
 
 #include "../shared/transpose.h"
-#include "matmul_packed.h"
+#include "matmul_panels.h"
 
 enum { BYTES, WIDE_BYTES, PAIRS }; /* kinds of units */
 enum { BY_DEPTH, BY_LINE };

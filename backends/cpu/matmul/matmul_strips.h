@@ -4,11 +4,11 @@
  * helps another group when none is left. So no thread reads data that another has just written, and
  * a thread that is slowed down takes fewer strips.
  *
- * Sums are made in the order that matmul_packed.h states. */
+ * Sums are made in the order that matmul_panels.h states. */
 #ifndef TENON_BACKENDS_CPU_MATMUL_STRIPS_H
 #define TENON_BACKENDS_CPU_MATMUL_STRIPS_H
 
-#include "matmul_packed.h"
+#include "matmul_panels.h"
 
 /* Returns whether this is faster than shared packing: sums can be kept in out, and there are enough
  * products to justify packing B several times. */

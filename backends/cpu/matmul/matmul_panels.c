@@ -1,4 +1,4 @@
-#include "matmul_packed.h"
+#include "matmul_panels.h"
 
 #include "../shared/sizes.h"
 #include "matmul_blocking.h"

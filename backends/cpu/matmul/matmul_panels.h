@@ -13,8 +13,8 @@
  *
  * Thread-safety: sets are constant; a set's functions are called from several threads at once, for
  * panels and blocks that do not overlap. */
-#ifndef TENON_BACKENDS_CPU_MATMUL_PACKED_H
-#define TENON_BACKENDS_CPU_MATMUL_PACKED_H
+#ifndef TENON_BACKENDS_CPU_MATMUL_PANELS_H
+#define TENON_BACKENDS_CPU_MATMUL_PANELS_H
 
 #include "../shared/sizes.h"
 #include "matmul_product.h"
