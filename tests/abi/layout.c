@@ -686,6 +686,9 @@ static const struct row rows[] = {
     FIELD(tn_bench_args, kernel, 16, 8),
     FIELD(tn_bench_args, against, 24, 8),
     FIELD(tn_bench_args, seconds, 32, 8),
+    STRUCT(tn_check_aspect, 16),
+    FIELD(tn_check_aspect, word, 0, 8),
+    FIELD(tn_check_aspect, templates, 8, 8),
     STRUCT(tn_bench_result, 176),
     FIELD(tn_bench_result, struct_size, 0, 8),
     FIELD(tn_bench_result, kernel, 8, 104),
@@ -1281,7 +1284,8 @@ static void structs_that_grow_begin_with_their_size(void **state)
                                          "tn_walk",
                                          "tn_step",
                                          "tn_sdpa_tensor",
-                                         "tn_sdpa_check"};
+                                         "tn_sdpa_check",
+                                         "tn_check_aspect"};
     (void)state;
     for (size_t i = 0; i + 1 < ROWS; i++) {
         bool grows = !rows[i].field;
