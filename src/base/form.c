@@ -67,7 +67,7 @@ static void next_line(reader *r)
 }
 
 /* Describes the character at the current position, for a message. `room` holds 16 bytes. */
-static const char *found(const reader *r, char *room)
+static const char *describe_found(const reader *r, char *room)
 {
     if (r->at == r->length)
         return "the end of the text";
@@ -100,14 +100,15 @@ const char *tni_form_place(const char *origin, uint32_t line, char room[TNI_FORM
 }
 
 /* Fails with TN_CORRUPT at the current position. */
-static tn_status corrupt(const reader *r, const char *expected)
+static tn_status fail_corrupt(const reader *r, const char *expected)
 {
     char room[16], place[TNI_FORM_PLACE];
     size_t column = 1;
     for (size_t i = r->at; i > r->begin && r->text[i - 1] != '\n'; i--)
         column += !tni_utf8_continues(r->text[i - 1]);
     return tn_fail(r->err, TN_CORRUPT, 0, "form", "%s:%zu: found %s, expected %s",
-                   tni_form_place(r->origin, r->line, place), column, found(r, room), expected);
+                   tni_form_place(r->origin, r->line, place), column, describe_found(r, room),
+                   expected);
 }
 
 /* Checks every character, including comments, so that the passes need not check encodings again. */
@@ -119,14 +120,14 @@ static tn_status check_characters(reader *r)
         size_t size = tni_utf8_size(r->text + r->at, r->length - r->at);
         bool pair = c == '\r' && r->length - r->at > 1 && r->text[r->at + 1] == '\n';
         if (size == 0 || (tni_form_is_control(c) && c != '\t' && c != '\n' && !pair))
-            return corrupt(r, "printable UTF-8 text");
+            return fail_corrupt(r, "printable UTF-8 text");
         r->at += size;
         r->line += c == '\n';
     }
     return TN_OK;
 }
 
-static void put(reader *r, char c)
+static void put_character(reader *r, char c)
 {
     if (r->form)
         r->form->texts[r->bytes] = c;
@@ -136,7 +137,7 @@ static void put(reader *r, char c)
 /* Ends the text that begins at offset `begin` and returns it; NULL in the first pass. */
 static const char *put_end(reader *r, size_t begin)
 {
-    put(r, '\0');
+    put_character(r, '\0');
     return r->form ? r->form->texts + begin : NULL;
 }
 
@@ -144,7 +145,7 @@ static const char *put_part(reader *r, size_t from, size_t to)
 {
     size_t begin = r->bytes;
     for (size_t i = from; i < to; i++)
-        put(r, r->text[i]);
+        put_character(r, r->text[i]);
     return put_end(r, begin);
 }
 
@@ -166,7 +167,7 @@ static void add_entry(reader *r, const char *key, const char *value, uint32_t li
 }
 
 /* End of the text from `from` to the current position, without trailing blanks. */
-static size_t trimmed(const reader *r, size_t from)
+static size_t find_trimmed_end(const reader *r, size_t from)
 {
     size_t end = r->at;
     while (end > from && tni_form_is_blank(r->text[end - 1]))
@@ -186,7 +187,7 @@ static tn_status read_rest(reader *r)
     if (at_comment(r))
         skip_line(r);
     if (!at_line_end(r))
-        return corrupt(r, "the end of the line or a comment after a blank");
+        return fail_corrupt(r, "the end of the line or a comment after a blank");
     next_line(r);
     return TN_OK;
 }
@@ -199,14 +200,14 @@ static tn_status read_section(reader *r)
     while (!at_line_end(r) && r->text[r->at] != ']')
         r->at++;
     if (at_line_end(r))
-        return corrupt(r, "']' after the section's name");
-    size_t end = trimmed(r, from);
+        return fail_corrupt(r, "']' after the section's name");
+    size_t end = find_trimmed_end(r, from);
     if (end == from)
-        return corrupt(r, "a section's name");
+        return fail_corrupt(r, "a section's name");
     const char *tab = memchr(r->text + from, '\t', end - from);
     if (tab) {
         r->at = (size_t)(tab - r->text);
-        return corrupt(r, "a section's name without TAB");
+        return fail_corrupt(r, "a section's name without TAB");
     }
     r->at++;
     add_section(r, put_part(r, from, end), r->line);
@@ -230,14 +231,14 @@ static tn_status read_hex(reader *r)
     for (int i = 0; i < 2; i++, r->at++) {
         int digit = at_line_end(r) ? -1 : hex_digit(r->text[r->at]);
         if (digit < 0)
-            return corrupt(r, "two hexadecimal digits after \\x");
+            return fail_corrupt(r, "two hexadecimal digits after \\x");
         number = number * 16 + digit;
     }
     if (number < 0x01 || number > 0x7F) {
         r->at = begin;
-        return corrupt(r, "01 to 7f after \\x");
+        return fail_corrupt(r, "01 to 7f after \\x");
     }
-    put(r, (char)number);
+    put_character(r, (char)number);
     return TN_OK;
 }
 
@@ -251,8 +252,8 @@ static tn_status read_escape(reader *r)
     }
     const char *letter = at_line_end(r) ? NULL : strchr(letters, r->text[r->at]);
     if (!letter)
-        return corrupt(r, "one of n t r x \" \\ after \\");
-    put(r, meanings[letter - letters]);
+        return fail_corrupt(r, "one of n t r x \" \\ after \\");
+    put_character(r, meanings[letter - letters]);
     r->at++;
     return TN_OK;
 }
@@ -264,11 +265,11 @@ static tn_status read_quoted(reader *r, const char **out)
     r->at++;
     while (!status && !at_char(r, '"')) {
         if (at_line_end(r))
-            return corrupt(r, "'\"' at the end of the quoted value");
+            return fail_corrupt(r, "'\"' at the end of the quoted value");
         if (at_char(r, '\\'))
             status = read_escape(r);
         else
-            put(r, r->text[r->at++]);
+            put_character(r, r->text[r->at++]);
     }
     if (status)
         return status;
@@ -292,11 +293,11 @@ static tn_status read_block_line(reader *r, uint32_t opened, bool *out_closed)
     if (r->at == r->length) {
         snprintf(expected, sizeof expected, "a line with \"\"\" to close the block of line %u",
                  (unsigned)opened);
-        return corrupt(r, expected);
+        return fail_corrupt(r, expected);
     }
     for (; from < r->at; from++)
-        put(r, r->text[from]);
-    put(r, '\n');
+        put_character(r, r->text[from]);
+    put_character(r, '\n');
     next_line(r);
     return TN_OK;
 }
@@ -320,7 +321,7 @@ static tn_status read_plain(reader *r, const char **out)
     size_t from = r->at;
     while (!at_line_end(r) && !at_comment(r))
         r->at++;
-    *out = put_part(r, from, trimmed(r, from));
+    *out = put_part(r, from, find_trimmed_end(r, from));
     return read_rest(r);
 }
 
@@ -331,11 +332,11 @@ static tn_status read_entry(reader *r)
     while (r->at < r->length && tni_form_is_key(r->text[r->at]))
         r->at++;
     if (r->at == from)
-        return corrupt(r, "a key (" TNI_FORM_KEY_WORD "), '[' or '#'");
+        return fail_corrupt(r, "a key (" TNI_FORM_KEY_WORD "), '[' or '#'");
     const char *key = put_part(r, from, r->at), *value = NULL;
     skip_blanks(r);
     if (!at_char(r, '='))
-        return corrupt(r, "'='");
+        return fail_corrupt(r, "'='");
     r->at++;
     skip_blanks(r);
     tn_status status = at_block_mark(r)  ? read_block(r, &value)

@@ -62,7 +62,8 @@ static tn_status make_current(const tni_call *call, vendors *out, const char *wh
 /* Initializes the device and makes it the vendor's current one, if the vendor has such a concept.
  * Fails for a device that cannot be used, unless it is for planning only. With `out`, if the vendor
  * can, stores the vendor's previous device there, and the caller must restore it. */
-static tn_status activate(const tn_device *device, vendors *out, const char *where, tn_error *err)
+static tn_status activate_device(const tn_device *device, vendors *out, const char *where,
+                                 tn_error *err)
 {
     tni_call call;
     if (device->plans_only)
@@ -88,7 +89,7 @@ int32_t tn_device_is_initialized(const tn_device *device)
 
 /* Makes the vendor's current device follow if that initializes nothing. Errors are left to the
  * device's first use. */
-static void follow(const tn_device *device)
+static void follow_device(const tn_device *device)
 {
     static const char where[] = "tn_device_maybe_exchange";
     tni_call call;
@@ -99,18 +100,18 @@ static void follow(const tn_device *device)
 
 /* Reserves the entry before the module is called, so that nothing can fail afterwards. store_current() looks
  * it up again: the module's log messages reach the program, which may make other things current. */
-static tn_status exchange(const tn_device *device, bool initialise, vendors *out, const char *where,
-                          int32_t *out_previous, tn_error *err)
+static tn_status exchange_device(const tn_device *device, bool initialise, vendors *out,
+                                 const char *where, int32_t *out_previous, tn_error *err)
 {
     const tn_platform *platform = device->platform;
     int32_t previous = tn_device_current(platform);
     if (!has_room(platform, device->index))
         return tni_no_memory(err, where, "a thread's current device");
-    tn_status status = initialise ? activate(device, out, where, err) : TN_OK;
+    tn_status status = initialise ? activate_device(device, out, where, err) : TN_OK;
     if (status)
         return status;
     if (!initialise)
-        follow(device);
+        follow_device(device);
     store_current(platform, device->index);
     *out_previous = previous;
     return TN_OK;
@@ -127,7 +128,7 @@ static tn_status exchange_number(const tn_platform *platform, int32_t index, boo
         return TN_OK;
     }
     const tn_device *device = tni_devices_of(platform, index);
-    return device ? exchange(device, initialise, NULL, where, out_previous, err)
+    return device ? exchange_device(device, initialise, NULL, where, out_previous, err)
                   : tni_platform_no_device(platform, index, where, err);
 }
 
@@ -193,7 +194,7 @@ tn_status tn_device_guard_enter(tn_device_guard *guard, tn_device *device, tn_er
                     "%s no longer exists: platform %s now belongs to another module or to none",
                     device->id, device->platform->name);
     else if (device)
-        status = exchange(device, true, &had, where, &previous, err);
+        status = exchange_device(device, true, &had, where, &previous, err);
     if (!status)
         *guard = (tn_device_guard){device ? device->platform : NULL, previous,
                                    had.entered ? -tni_current_thread() : tni_current_thread(),
@@ -229,7 +230,7 @@ void tn_device_guard_leave(tn_device_guard *guard)
     const tn_device *device =
         row && row->device_activate ? tni_devices_of(platform, previous) : NULL;
     if (device)
-        follow(device);
+        follow_device(device);
 }
 
 static bool has_device_that_runs(const tn_platform *platform)

@@ -15,7 +15,7 @@ typedef struct described {
     tni_pointers devices;
 } described;
 
-static void discard(described *d)
+static void discard_devices(described *d)
 {
     for (size_t i = 0; i < d->devices.count; i++)
         tni_device_destroy(d->devices.items[i]);
@@ -47,7 +47,8 @@ static const tn_device *other_of(const described *d, const char *name)
 }
 
 /* A description before the index-th with the same UUID or bus address; NULL if none. */
-static const tni_description *earlier(const tni_descriptions *all, size_t index, const char *name)
+static const tni_description *find_earlier(const tni_descriptions *all, size_t index,
+                                           const char *name)
 {
     for (size_t i = 0; name[0] && i < index; i++) {
         const tni_description *other = tni_descriptions_get(all, i);
@@ -73,7 +74,7 @@ static tn_status check_names(const described *d, const tni_descriptions *all, si
                        chooses ? "that word selects a device" : "it is the name of a platform");
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         const tn_device *other = other_of(d, names[i]);
-        const tni_description *before = earlier(all, index, names[i]);
+        const tni_description *before = find_earlier(all, index, names[i]);
         if (other || before)
             return tn_fail(err, TN_ALREADY_EXISTS, 0, where,
                            "%s: the device name \"%s\" is already in use: %s",
@@ -258,7 +259,7 @@ tn_status tni_devices_describe(tni_platforms *set, const tni_descriptions *descr
             "devices cannot be added from a log sink or while a platform is receiving devices");
     status = add_all(&d, descriptions, err);
     end_turn(set);
-    discard(&d);
+    discard_devices(&d);
     return status;
 }
 

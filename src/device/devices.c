@@ -80,7 +80,7 @@ bool tni_device_is_visible(const tn_device *device)
 
 /* If two devices have the same UUID or bus address, one is described and one runs, because its
  * module was loaded later. The running one is preferred. */
-static tn_device *prefer(tn_device *found, tn_device *other)
+static tn_device *prefer_running(tn_device *found, tn_device *other)
 {
     return !found || (found->plans_only && !other->plans_only) ? other : found;
 }
@@ -354,7 +354,7 @@ tn_status tni_devices_get(tni_platforms *set, const char *name, tn_device **out,
     for (size_t i = 0; i < set->devices.count; i++) {
         tn_device *device = set->devices.items[i];
         if (tni_device_is_visible(device) && tni_device_is_called(device, name))
-            found = prefer(found, device);
+            found = prefer_running(found, device);
     }
     tni_mutex_unlock(&set->lock);
     if (!found)

@@ -64,7 +64,7 @@ typedef struct faults {
 } faults;
 
 TN_PRINTF(2, 3)
-static void note(faults *to, const char *format, ...)
+static void note_fault(faults *to, const char *format, ...)
 {
     char one[64];
     va_list arguments;
@@ -80,7 +80,7 @@ static void check_number(tn_device_properties *p, uint64_t bit, const char *word
                          int64_t most, faults *out)
 {
     if ((p->known & bit) && (*number < 0 || *number > most)) {
-        note(out, "%s %lld", word, (long long)*number);
+        note_fault(out, "%s %lld", word, (long long)*number);
         p->known &= ~bit;
     }
     if (!(p->known & bit))
@@ -92,7 +92,7 @@ static void check_capability(tn_device_properties *p, faults *out)
     const uint64_t bit = TN_DEVICE_KNOWS(capability);
     tn_capability *c = &p->capability;
     if ((p->known & bit) && (c->major < 0 || c->minor < 0)) {
-        note(out, "capability %d.%d", (int)c->major, (int)c->minor);
+        note_fault(out, "capability %d.%d", (int)c->major, (int)c->minor);
         p->known &= ~bit;
     }
     if (!(p->known & bit))
@@ -107,7 +107,7 @@ static void check_dtypes(tn_dtype dtypes[TN_DEVICE_DTYPES_MAX], faults *out)
         if (tn_dtype_name(dtypes[i]))
             dtypes[kept++] = dtypes[i];
         else
-            note(out, "dtype %#x", (unsigned)dtypes[i]);
+            note_fault(out, "dtype %#x", (unsigned)dtypes[i]);
     }
     dtypes[kept] = 0;
 }
@@ -118,7 +118,7 @@ static void make_sound(tn_device_properties *p, faults *out)
     const uint64_t all =
         TN_DEVICE_KNOWS(capability) | ((UINT64_C(1) << TN_DEVICE_NUMBER_COUNT) - 1);
     if (p->known & ~all)
-        note(out, "known %#llx", (unsigned long long)(p->known & ~all));
+        note_fault(out, "known %#llx", (unsigned long long)(p->known & ~all));
     p->known &= all;
     p->struct_size = sizeof *p;
     tidy_text(p->name, sizeof p->name);
@@ -282,7 +282,7 @@ static tn_status no_device(const char *where, tn_error *err)
     return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "the device is NULL");
 }
 
-static void tidy(tn_fact *fact)
+static void tidy_fact(tn_fact *fact)
 {
     fact->known = fact->known != 0;
     if (!fact->known)
@@ -331,9 +331,9 @@ tn_status tn_device_memory_get(const tn_device *device, tn_device_memory *out, t
         if (status)
             return status;
     }
-    tidy(&read.total);
-    tidy(&read.available);
-    tidy(&read.in_use);
+    tidy_fact(&read.total);
+    tidy_fact(&read.available);
+    tidy_fact(&read.in_use);
     out->total = read.total;
     out->available = read.available;
     out->in_use = read.in_use;
@@ -341,8 +341,8 @@ tn_status tn_device_memory_get(const tn_device *device, tn_device_memory *out, t
 }
 
 /* As tni_device_described, but fails with the reason if the query was not possible. */
-static tn_status describe(const tn_device *device, const char *where,
-                          const tn_device_properties **out, tn_error *err)
+static tn_status describe_device(const tn_device *device, const char *where,
+                                 const tn_device_properties **out, tn_error *err)
 {
     tni_call call;
     tn_error why = {0};
@@ -365,7 +365,7 @@ tn_status tn_device_capability(const tn_device *device, tn_capability *out, tn_e
         return no_device(where, err);
     if (!out)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "out is NULL");
-    tn_status status = describe(device, where, &told, &why);
+    tn_status status = describe_device(device, where, &told, &why);
     if (told->known & TN_DEVICE_KNOWS(capability)) {
         *out = told->capability;
         return TN_OK;

@@ -24,7 +24,7 @@ static tni_call call_of(const tn_device *device)
                       .of = device};
 }
 
-static tn_status lost(const tn_device *device, const char *where, tn_error *err)
+static tn_status fail_lost(const tn_device *device, const char *where, tn_error *err)
 {
     tni_mutex_lock(&device->platform->set->lock);
     tn_error cause = device->loss->cause;
@@ -59,7 +59,7 @@ tn_status tni_device_open(const tn_device *device, const char *where, tni_call *
     if (status)
         return status;
     if (tni_device_is_lost(device))
-        return lost(device, where, err);
+        return fail_lost(device, where, err);
     *out = call_of(device);
     return TN_OK;
 }

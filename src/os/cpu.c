@@ -42,7 +42,7 @@ static tni_cpu_facts at_first, with_amx;
 static const tni_cpu_facts *_Atomic current;
 static _Atomic uint64_t allowed = UINT64_MAX;
 
-static void examine(bool ask_amx, tni_cpu_facts *out)
+static void examine_cpu(bool ask_amx, tni_cpu_facts *out)
 {
     tni_cpu_x86 x86;
     tni_cpu_arm arm;
@@ -58,15 +58,15 @@ static void examine(bool ask_amx, tni_cpu_facts *out)
 
 static void examine_first(void)
 {
-    examine(false, &at_first);
+    examine_cpu(false, &at_first);
 }
 
 static void examine_with_amx(void)
 {
-    examine(true, &with_amx);
+    examine_cpu(true, &with_amx);
 }
 
-static const tni_cpu_facts *facts(void)
+static const tni_cpu_facts *cpu_facts(void)
 {
     static tni_once once = TNI_ONCE_INIT;
     const tni_cpu_facts *known = atomic_load_explicit(&current, memory_order_acquire);
@@ -79,14 +79,14 @@ static const tni_cpu_facts *facts(void)
 bool tni_cpu_amx_request(void)
 {
     static tni_once once = TNI_ONCE_INIT;
-    facts();
+    cpu_facts();
     tni_once_run(&once, examine_with_amx);
     return (tni_cpu_detected() & TN_CPU_BIT(AMX_TILE)) != 0;
 }
 
 uint64_t tni_cpu_detected(void)
 {
-    return facts()->usable;
+    return cpu_facts()->usable;
 }
 
 static bool amx_offered;
@@ -99,7 +99,7 @@ static void detect_amx(void)
 uint64_t tni_cpu_possible(void)
 {
     static tni_once once = TNI_ONCE_INIT;
-    const tni_cpu_facts *known = facts();
+    const tni_cpu_facts *known = cpu_facts();
     if (known->possible == known->usable)
         return known->usable;
     tni_once_run(&once, detect_amx);
@@ -108,12 +108,12 @@ uint64_t tni_cpu_possible(void)
 
 uint64_t tni_cpu_quirks(void)
 {
-    return facts()->quirks;
+    return cpu_facts()->quirks;
 }
 
 uint64_t tni_cpu_features(void)
 {
-    return facts()->usable & tni_cpu_mask();
+    return cpu_facts()->usable & tni_cpu_mask();
 }
 
 void tni_cpu_mask_set(uint64_t allow)
@@ -140,7 +140,7 @@ uint64_t tni_cpu_stamp(void)
 const char *tni_cpu_why_not(int feature_index)
 {
     bool known = feature_index >= 0 && feature_index < TN_CPU_FEATURE_COUNT;
-    return known ? facts()->why_not[feature_index] : NULL;
+    return known ? cpu_facts()->why_not[feature_index] : NULL;
 }
 
 const char *tni_cpu_feature_name(int index)

@@ -60,7 +60,7 @@ static struct ladder ladder_of(int32_t architecture)
 }
 
 /* Number of levels that `features` reach; at least 1. */
-static size_t reached(struct ladder ladder, uint64_t features)
+static size_t count_reached(struct ladder ladder, uint64_t features)
 {
     size_t count = 1;
     while (count < ladder.count && !(ladder.levels[count].needs & ~features))
@@ -71,13 +71,13 @@ static size_t reached(struct ladder ladder, uint64_t features)
 const char *tni_cpu_level_of(int32_t architecture, uint64_t features)
 {
     struct ladder ladder = ladder_of(architecture);
-    return ladder.levels[reached(ladder, features) - 1].word;
+    return ladder.levels[count_reached(ladder, features) - 1].word;
 }
 
 const char *tni_cpu_capability_of(int32_t architecture, uint64_t features, int32_t sve_bits)
 {
     struct ladder ladder = ladder_of(architecture);
-    const char *word = ladder.levels[reached(ladder, features) - 1].capability;
+    const char *word = ladder.levels[count_reached(ladder, features) - 1].capability;
     if (strcmp(word, "SVE") != 0)
         return word;
     return sve_bits == 128 ? "SVE128" : sve_bits == 256 ? "SVE256" : "DEFAULT";
@@ -165,7 +165,7 @@ static size_t steps_of(struct ladder ladder, const char *word, int32_t sve_bits)
 }
 
 /* Why a processor that has the features of a level does not reach it; NULL if it lacks them. */
-static const char *obstacle(const tni_cpu_asked *cpu, struct ladder ladder, size_t steps)
+static const char *find_obstacle(const tni_cpu_asked *cpu, struct ladder ladder, size_t steps)
 {
     for (size_t step = 0; step < steps; step++) {
         uint64_t missing = ladder.levels[step].needs & ~cpu->detected;
@@ -184,9 +184,10 @@ tn_status tni_cpu_limit_mask(const tni_cpu_asked *cpu, const char *level, uint64
     if (!word)
         return unknown_word(level, err);
     struct ladder ladder = ladder_of(cpu->architecture);
-    size_t steps = steps_of(ladder, word, cpu->sve_bits), most = reached(ladder, cpu->detected);
+    size_t steps = steps_of(ladder, word, cpu->sve_bits),
+           most = count_reached(ladder, cpu->detected);
     if (steps == 0 || (steps > most && strcmp(word, "DEFAULT") != 0)) {
-        const char *why = obstacle(cpu, ladder, steps);
+        const char *why = find_obstacle(cpu, ladder, steps);
         return tn_fail(
             err, TN_UNSUPPORTED, 0, "tn_cpu_limit",
             "level \"%s\" is not usable on this processor, whose highest level is \"%s\"%s%s", word,
@@ -201,7 +202,7 @@ tn_status tni_cpu_limit_mask(const tni_cpu_asked *cpu, const char *level, uint64
 
 /* Requests AMX from the system if the level needs it, so that the check of the level reflects the
  * system's answer, independent of earlier calls. */
-static void request(const char *level)
+static void request_level(const char *level)
 {
     struct ladder ladder = ladder_of(tn_cpu_architecture());
     const char *word = known_word(level);
@@ -220,7 +221,7 @@ static tn_status mask_here(const char *level, uint64_t *out_allow, tn_error *err
     *out_allow = UINT64_MAX;
     if (!level)
         return TN_OK;
-    request(level);
+    request_level(level);
     return tni_cpu_limit_mask(this_processor(&cpu), level, out_allow, err);
 }
 

@@ -65,7 +65,7 @@ static const x86_row rows[] = {
 };
 // clang-format on
 
-static uint32_t answer(const tni_cpu_x86 *raw, int leaf, int reg)
+static uint32_t read_leaf(const tni_cpu_x86 *raw, int leaf, int reg)
 {
     static const uint32_t number[TNI_LEAF_COUNT] = {0, 1, 7, 7};
     bool there = raw->leaf[TNI_LEAF_0][TNI_EAX] >= number[leaf] &&
@@ -73,7 +73,7 @@ static uint32_t answer(const tni_cpu_x86 *raw, int leaf, int reg)
     return there ? raw->leaf[leaf][reg] : 0;
 }
 
-static const char *unsaved(uint32_t state, uint64_t saved)
+static const char *find_unsaved(uint32_t state, uint64_t saved)
 {
     uint64_t missing = state & ~saved;
     if (missing & STATE_AVX)
@@ -131,19 +131,19 @@ static bool gathers_slowly(const tni_cpu_x86 *raw, uint32_t model)
 static uint64_t quirks_of(const tni_cpu_x86 *raw)
 {
     uint64_t quirks = 0;
-    uint32_t model = family_model(answer(raw, TNI_LEAF_1, TNI_EAX));
+    uint32_t model = family_model(read_leaf(raw, TNI_LEAF_1, TNI_EAX));
     if (gathers_slowly(raw, model))
         quirks |= TNI_CPU_QUIRK(SLOW_GATHER);
     if (made_by(raw, "GenuineIntel") && model == 0x655) /* Skylake-X to Cooper Lake */
         quirks |= TNI_CPU_QUIRK(HEAVY_AVX512);
-    if (answer(raw, TNI_LEAF_1, TNI_ECX) & BIT(31))
+    if (read_leaf(raw, TNI_LEAF_1, TNI_ECX) & BIT(31))
         quirks |= TNI_CPU_QUIRK(VIRTUAL);
     return quirks;
 }
 
 static bool has_osxsave(const tni_cpu_x86 *raw)
 {
-    return answer(raw, TNI_LEAF_1, TNI_ECX) & BIT(27);
+    return read_leaf(raw, TNI_LEAF_1, TNI_ECX) & BIT(27);
 }
 
 /* Judges as if the kernel's AMX state were `amx`. */
@@ -152,9 +152,9 @@ static void judge_rows(const tni_cpu_x86 *raw, uint32_t amx, tni_cpu_facts *out)
     uint64_t saved = has_osxsave(raw) ? raw->xcr0 : 0;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const x86_row *row = &rows[i];
-        if ((answer(raw, row->leaf, row->reg) & row->bits) != row->bits)
+        if ((read_leaf(raw, row->leaf, row->reg) & row->bits) != row->bits)
             continue;
-        const char *obstacle = unsaved(row->state, saved);
+        const char *obstacle = find_unsaved(row->state, saved);
         if (!obstacle && row->state & STATE_TILE_DATA)
             obstacle = not_permitted(amx);
         tni_cpu_facts_note(out, row->feature, row->needs, obstacle);

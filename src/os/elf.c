@@ -53,7 +53,7 @@ static const char *machine_name(uint16_t machine)
     return "another machine";
 }
 
-static tn_status corrupt(tn_error *err, const char *text)
+static tn_status fail_corrupt(tn_error *err, const char *text)
 {
     return tn_fail(err, TN_CORRUPT, 0, "inspect", "%s", text);
 }
@@ -74,7 +74,7 @@ static tn_status read_header(const tni_elf_source *source, elf_header *out, tn_e
                        "not a shared library: %llu bytes are too few",
                        (unsigned long long)source->size);
     if (memcmp(header.ident, "\177ELF", 4) != 0)
-        return corrupt(err, "not a shared library: it does not begin like an ELF file");
+        return fail_corrupt(err, "not a shared library: it does not begin like an ELF file");
     if (header.ident[4] != 2 || header.ident[5] != (little ? 1 : 2))
         return tn_fail(err, TN_INCOMPATIBLE, 0, "inspect",
                        "built for a machine of another word size or byte order");
@@ -82,10 +82,10 @@ static tn_status read_header(const tni_elf_source *source, elf_header *out, tn_e
         return tn_fail(err, TN_INCOMPATIBLE, 0, "inspect", "built for %s; this is %s",
                        machine_name(header.machine), machine_name(THIS_MACHINE));
     if (header.type != ET_DYNAMIC)
-        return corrupt(err, "an ELF file, but not a shared library");
+        return fail_corrupt(err, "an ELF file, but not a shared library");
     if (header.phentsize != sizeof(elf_segment) || header.phnum == 0 ||
         header.phnum > MOST_SEGMENTS)
-        return corrupt(err, "its program headers are invalid");
+        return fail_corrupt(err, "its program headers are invalid");
     *out = header;
     return TN_OK;
 }
@@ -103,7 +103,7 @@ static tn_status read_segments(const tni_elf_source *source, const elf_header *h
                                tn_error *err)
 {
     if (!read_at(source, header->phoff, to->segments, header->phnum * sizeof to->segments[0]))
-        return corrupt(err, "truncated: its program headers are beyond its end");
+        return fail_corrupt(err, "truncated: its program headers are beyond its end");
     to->segment_count = header->phnum;
     for (size_t i = 0; i < to->segment_count; i++) {
         const elf_segment *s = &to->segments[i];
@@ -126,12 +126,12 @@ static tn_status read_dynamic(const tni_elf_source *source, layout *to, tn_error
             found = &to->segments[i];
     }
     if (!found)
-        return corrupt(err, "not a shared library: it has no dynamic section");
+        return fail_corrupt(err, "not a shared library: it has no dynamic section");
     to->dynamic_count = (size_t)(found->filesz / sizeof(elf_dynamic));
     if (to->dynamic_count > MOST_DYNAMIC)
         to->dynamic_count = MOST_DYNAMIC;
     if (!read_at(source, found->offset, to->dynamic, to->dynamic_count * sizeof to->dynamic[0]))
-        return corrupt(err, "truncated: its dynamic section is beyond its end");
+        return fail_corrupt(err, "truncated: its dynamic section is beyond its end");
     return TN_OK;
 }
 
@@ -157,7 +157,7 @@ static uint64_t offset_of(const layout *in, uint64_t address)
 
 /* Whether `strings` contains `word` followed by a terminator. Linkers share string tails, so it may
  * start at any offset. */
-static bool holds(const char *strings, size_t size, const char *word)
+static bool contains_string(const char *strings, size_t size, const char *word)
 {
     size_t length = strlen(word) + 1;
     for (size_t i = 0; i + length <= size; i++) {
@@ -173,12 +173,12 @@ static bool holds(const char *strings, size_t size, const char *word)
 
 static void read_names(const char *strings, size_t size, tni_elf_facts *out)
 {
-    out->has_entry = holds(strings, size, "tn_module_entry");
-    if (holds(strings, size, "__asan_init"))
+    out->has_entry = contains_string(strings, size, "tn_module_entry");
+    if (contains_string(strings, size, "__asan_init"))
         out->sanitizers |= TN_MODULE_SANITIZER_ADDRESS;
-    if (holds(strings, size, "__tsan_init"))
+    if (contains_string(strings, size, "__tsan_init"))
         out->sanitizers |= TN_MODULE_SANITIZER_THREAD;
-    if (holds(strings, size, "__msan_init"))
+    if (contains_string(strings, size, "__msan_init"))
         out->sanitizers |= TN_MODULE_SANITIZER_MEMORY;
 }
 
@@ -194,8 +194,8 @@ static void read_needs(const layout *from, const char *strings, size_t size, tni
     }
 }
 
-static tn_status inspect(const tni_elf_source *source, layout *in, tni_elf_facts *out,
-                         tn_error *err)
+static tn_status inspect_file(const tni_elf_source *source, layout *in, tni_elf_facts *out,
+                              tn_error *err)
 {
     elf_header header = {0};
     tn_status status = read_header(source, &header, err);
@@ -209,7 +209,7 @@ static tn_status inspect(const tni_elf_source *source, layout *in, tni_elf_facts
     uint64_t size = dynamic_value(in, TAG_STRSZ);
     uint64_t offset = offset_of(in, dynamic_value(in, TAG_STRTAB));
     if (size > MOST_STRINGS || offset == UINT64_MAX)
-        return corrupt(err, "its string table is invalid");
+        return fail_corrupt(err, "its string table is invalid");
     char *strings = tni_alloc((size_t)size);
     if (!strings)
         return tni_no_memory(err, "inspect", "its string table");
@@ -217,7 +217,7 @@ static tn_status inspect(const tni_elf_source *source, layout *in, tni_elf_facts
         read_names(strings, (size_t)size, out);
         read_needs(in, strings, (size_t)size, out);
     } else {
-        status = corrupt(err, "truncated: its string table is beyond its end");
+        status = fail_corrupt(err, "truncated: its string table is beyond its end");
     }
     tni_release(strings);
     return status;
@@ -229,7 +229,7 @@ tn_status tni_elf_inspect(const tni_elf_source *source, tni_elf_facts *out, tn_e
     layout *in = tni_alloc_zeroed(1, sizeof *in);
     if (!in)
         return tni_no_memory(err, "inspect", "the file's headers");
-    tn_status status = inspect(source, in, &facts, err);
+    tn_status status = inspect_file(source, in, &facts, err);
     tni_release(in);
     if (!status)
         *out = facts;

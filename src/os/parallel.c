@@ -69,7 +69,7 @@ static void unlock(void)
 }
 
 /* The minimum of online processors, affinity, cpuset and the control group's quota. */
-static int32_t budget(void)
+static int32_t read_budget(void)
 {
     const tni_machine_query query = {.parts = TNI_MACHINE_BUDGET};
     tni_machine *machine = NULL;
@@ -84,7 +84,7 @@ static int32_t requested_threads(void)
 {
     if (process.requested > 0)
         return process.requested;
-    int32_t threads = budget();
+    int32_t threads = read_budget();
     return threads < TNI_POOL_THREADS_MAX ? threads : TNI_POOL_THREADS_MAX;
 }
 

@@ -194,7 +194,7 @@ static void sleep_until_news(tni_pool *pool, uint64_t seen)
 }
 
 /* Takes a seat in the current loop if one is left. Sets *seen to that loop's generation. */
-static bool enter(tni_pool *pool, uint64_t *seen)
+static bool enter_loop(tni_pool *pool, uint64_t *seen)
 {
     uint64_t state = atomic_load_explicit(&pool->state, memory_order_relaxed);
     do {
@@ -207,7 +207,7 @@ static bool enter(tni_pool *pool, uint64_t *seen)
     return true;
 }
 
-static void leave(tni_pool *pool)
+static void leave_loop(tni_pool *pool)
 {
     uint64_t last = ACTIVE_ONE | WAITING;
     uint64_t state = atomic_fetch_sub_explicit(&pool->state, ACTIVE_ONE, memory_order_release);
@@ -218,7 +218,7 @@ static void leave(tni_pool *pool)
     tni_mutex_unlock(&pool->lock);
 }
 
-static void arrive(tni_pool *pool)
+static void register_worker(tni_pool *pool)
 {
     role = WORKER;
     tni_mutex_lock(&pool->lock);
@@ -228,7 +228,7 @@ static void arrive(tni_pool *pool)
 }
 
 /* Releases Tenon's data of the thread first. The pool may no longer exist when this returns. */
-static void depart(tni_pool *pool)
+static void unregister_worker(tni_pool *pool)
 {
     tni_thread_ends_run();
     tni_mutex_lock(&pool->lock);
@@ -239,23 +239,23 @@ static void depart(tni_pool *pool)
     tni_mutex_unlock(&pool->lock);
 }
 
-static void work(void *user)
+static void run_worker(void *user)
 {
     tni_pool *pool = user;
     uint64_t seen;
-    arrive(pool);
+    register_worker(pool);
     while ((atomic_load_explicit(&pool->state, memory_order_relaxed) & QUIT) == 0) {
-        if (enter(pool, &seen)) {
+        if (enter_loop(pool, &seen)) {
             tni_float_mode_set(pool->job.float_mode);
             run_portions(pool, pool->job);
             if (role == ORPHAN)
                 return;
-            leave(pool);
+            leave_loop(pool);
         }
         if (!spin_until(pool, has_news, seen))
             sleep_until_news(pool, seen);
     }
-    depart(pool);
+    unregister_worker(pool);
 }
 
 /* Must hold the lock. */
@@ -276,7 +276,7 @@ static int32_t create_workers(tni_pool *pool)
     pool->ended_idle = false;
     pool->spin_ns = pool->threads <= tni_thread_processors() ? SPIN_NS : 0;
     for (workers = 0; workers < pool->threads - 1; workers++)
-        if (tni_thread_create(&pool->handles[workers], work, pool, &err) != TN_OK)
+        if (tni_thread_create(&pool->handles[workers], run_worker, pool, &err) != TN_OK)
             break;
     pool->expected = workers;
     atomic_store_explicit(&pool->workers, workers, memory_order_relaxed);
@@ -288,7 +288,7 @@ static int32_t create_workers(tni_pool *pool)
 }
 
 /* Starts the workers if needed. Returns their number. */
-static int32_t start(tni_pool *pool)
+static int32_t start_workers(tni_pool *pool)
 {
     int32_t workers = atomic_load_explicit(&pool->workers, memory_order_relaxed);
     uint64_t state = atomic_load_explicit(&pool->state, memory_order_relaxed);
@@ -379,7 +379,7 @@ void tni_pool_run(tni_pool *pool, int64_t count, tn_task *task, void *user)
         return;
     }
     while (!done) {
-        int32_t workers = start(pool);
+        int32_t workers = start_workers(pool);
         done = workers == 0 || run_shared(pool, workers, job);
         if (workers == 0)
             tni_pool_run_here(0, count, task, user);
@@ -478,7 +478,7 @@ void tni_pool_idle_set(tni_pool *pool, int64_t ns)
     pool->idle_ns = ns;
 }
 
-static void forget(tni_pool *pool)
+static void unlink_pool(tni_pool *pool)
 {
     tni_mutex_lock(&pools_lock);
     tni_pool **link = &pools;
@@ -492,7 +492,7 @@ void tni_pool_destroy(tni_pool *pool)
 {
     if (!pool)
         return;
-    forget(pool);
+    unlink_pool(pool);
     tni_mutex_lock(&pool->lock);
     atomic_fetch_or_explicit(&pool->state, QUIT, memory_order_relaxed);
     tni_condition_wake_all(&pool->work);

@@ -20,7 +20,7 @@
 
 enum { MOST_ANSWER = 64 << 10 };
 
-static tn_status failed(tn_error *err, const char *call, const char *what, int code)
+static tn_status fail_call(tn_error *err, const char *call, const char *what, int code)
 {
     tn_status status = code == ENOMEM                                       ? TN_OUT_OF_MEMORY
                        : code == EAGAIN || code == EMFILE || code == ENFILE ? TN_BUSY
@@ -60,7 +60,7 @@ static int set_attributes(posix_spawnattr_t *attributes)
     return code;
 }
 
-static int start(const char *program, const char *const *arguments, int answer, pid_t *out)
+static int start_child(const char *program, const char *const *arguments, int answer, pid_t *out)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -185,7 +185,7 @@ static state wait_for(pid_t child, int64_t deadline)
  * it started. The group is killed before the child is reaped: afterwards its number may belong to
  * another process. A child that still does not end is left for a later call; nobody waits for
  * it. */
-static void reap(pid_t child, int64_t deadline, tni_process_end *end)
+static void reap_child(pid_t child, int64_t deadline, tni_process_end *end)
 {
     enum { GRACE_NS = 500000000 };
     int status = 0;
@@ -217,16 +217,16 @@ tn_status tni_process_run(const char *program, const char *const *arguments, int
     int64_t deadline = tni_clock_ns() + limit_ns;
     reap_stuck();
     if (tni_sys_pipe(ends) != 0)
-        return failed(err, "pipe", "started", errno);
-    int code = start(program, arguments, ends[1], &child), deaf = 0;
+        return fail_call(err, "pipe", "started", errno);
+    int code = start_child(program, arguments, ends[1], &child), deaf = 0;
     tni_sys_close(ends[1]);
     if (!code) {
         deaf = listen_to(child, ends[0], deadline, answer, &end);
-        reap(child, deaf ? 0 : deadline, &end);
+        reap_child(child, deaf ? 0 : deadline, &end);
     }
     tni_sys_close(ends[0]);
     if (code || deaf)
-        return failed(err, program, code ? "started" : "heard", code ? code : deaf);
+        return fail_call(err, program, code ? "started" : "heard", code ? code : deaf);
     if (answer->failed)
         return tni_no_memory(err, program, "the child's answer");
     *out_end = end;

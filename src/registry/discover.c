@@ -121,7 +121,7 @@ static tn_status load_unknown(tni_registry *registry, tni_record *record)
     return load_here(registry, record);
 }
 
-static void load(tni_registry *registry, tni_record *record)
+static void load_record(tni_registry *registry, tni_record *record)
 {
     int64_t start = tni_clock_ns();
     tni_host_fill(record);
@@ -147,7 +147,7 @@ static bool is_not_now(const tni_record *record)
 
 /* Publishes the record and advances the cursor in one step: a fork() between the two would repeat
  * one of them. */
-static void publish(tni_registry *registry, tni_record *record, size_t *cursor)
+static void publish_record(tni_registry *registry, tni_record *record, size_t *cursor)
 {
     tni_mutex_lock(&registry->lock);
     registry->records.items[registry->records.count++] = record;
@@ -169,12 +169,12 @@ static tn_status bring_in(tni_registry *registry, tni_record *record, size_t *cu
         tni_mutex_unlock(&registry->lock);
     }
     if (!status) {
-        load(registry, record);
+        load_record(registry, record);
         status = is_not_now(record) ? record->status : TN_OK;
     }
     if (!status) {
         tni_record_fit(record);
-        publish(registry, record, cursor);
+        publish_record(registry, record, cursor);
     } else {
         tn_fail(err, status, 0, "tn_module_discover", "%s",
                 record && record->message[0] ? record->message : "no memory for a module's record");
@@ -262,7 +262,7 @@ static tn_status visit_folder(tni_registry *registry, tni_place *place, tn_error
     return status;
 }
 
-static tn_status visit(tni_registry *registry, tni_place *place, tn_error *err)
+static tn_status visit_place(tni_registry *registry, tni_place *place, tn_error *err)
 {
     tn_status status;
     if (place->is_folder) {
@@ -335,6 +335,6 @@ tn_status tni_discover(tni_registry *registry, tn_error *err)
     tn_status status = bring_in_builtins(registry, err);
     tni_place *place;
     while (!status && (place = next_place(registry)))
-        status = visit(registry, place, err);
+        status = visit_place(registry, place, err);
     return status;
 }

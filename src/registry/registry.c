@@ -45,7 +45,7 @@ static bool add_place(tni_list *to, const char *path, tni_origin origin)
 }
 
 /* Copies a text of the parameters; the registry then owns it. */
-static bool own(const char **text)
+static bool own_text(const char **text)
 {
     if (!*text)
         return true;
@@ -71,7 +71,7 @@ static bool add_search_path(tni_registry *registry)
     return true;
 }
 
-static bool fill(tni_registry *registry, const tni_registry_params *params)
+static bool fill_params(tni_registry *registry, const tni_registry_params *params)
 {
     tni_registry_params *own_params = &registry->params;
     const char **texts[] = {&own_params->module_folder, &own_params->search_path,
@@ -81,7 +81,7 @@ static bool fill(tni_registry *registry, const tni_registry_params *params)
     if (params->probe_limit_ns <= 0)
         own_params->probe_limit_ns = INT64_C(2000000000);
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
-        owned = own(texts[i]) && owned;
+        owned = own_text(texts[i]) && owned;
     return owned &&
            (!params->module_folder ||
             add_place(&registry->standing, params->module_folder, TNI_ORIGIN_FOLDER)) &&
@@ -95,7 +95,7 @@ tn_status tni_registry_create(const tni_registry_params *params, tni_registry **
         return tni_no_memory(err, "registry", "the registry");
     tni_mutex_init(&registry->lock);
     tni_condition_init(&registry->changed);
-    if (!fill(registry, params)) {
+    if (!fill_params(registry, params)) {
         tni_registry_destroy(registry);
         return tni_no_memory(err, "registry", "the places to search");
     }

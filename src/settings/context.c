@@ -35,7 +35,7 @@ void tn_context_release(tn_context *context)
 }
 
 /* Copies all but the rules: those are borrowed from `from`, without a reference. */
-static tn_context *copy(const tn_context *from, int32_t depth)
+static tn_context *copy_context(const tn_context *from, int32_t depth)
 {
     tn_context *made_one = tni_alloc(sizeof *made_one);
     if (!made_one)
@@ -51,8 +51,8 @@ static tn_context *copy(const tn_context *from, int32_t depth)
     return made_one;
 }
 
-static void set(tn_context *context, const tni_setting_row *row, const tn_change *change,
-                int32_t level)
+static void set_value(tn_context *context, const tni_setting_row *row, const tn_change *change,
+                      int32_t level)
 {
     int64_t value = row->kind < TN_VALUE_ORDER ? change->value : 0;
     if (row->kind == TN_VALUE_ORDER)
@@ -63,8 +63,8 @@ static void set(tn_context *context, const tni_setting_row *row, const tn_change
 
 /* Applies one change, or those that a view expands to. Sets *out_rules to true if the change writes
  * rules. */
-static tn_status apply(tn_context *context, const tn_change *change, int32_t level,
-                       const char *where, bool *out_rules, tn_error *err)
+static tn_status apply_change(tn_context *context, const tn_change *change, int32_t level,
+                              const char *where, bool *out_rules, tn_error *err)
 {
     tn_change rows[TNI_VIEW_MOST];
     tn_status status = tni_change_check(change, where, err);
@@ -77,7 +77,7 @@ static tn_status apply(tn_context *context, const tn_change *change, int32_t lev
                        tn_level_name(level));
     size_t count = tni_change_rows(change, rows);
     for (size_t i = 0; i < count; i++)
-        set(context, tni_setting_row_of(rows[i].setting), &rows[i], level);
+        set_value(context, tni_setting_row_of(rows[i].setting), &rows[i], level);
     *out_rules = *out_rules || tni_setting_rules(change->setting);
     return TN_OK;
 }
@@ -125,11 +125,11 @@ tn_status tni_context_change(const tn_context *from, const tn_change *changes, s
     if (count > 0 && !changes)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "changes is NULL, but count is %zu",
                        count);
-    tn_context *made_one = copy(from, depth);
+    tn_context *made_one = copy_context(from, depth);
     if (!made_one)
         return tni_no_memory(err, where, "a context");
     for (size_t i = 0; i < count && !status; i++)
-        status = apply(made_one, &changes[i], level, where, &writes, err);
+        status = apply_change(made_one, &changes[i], level, where, &writes, err);
     if (!status && writes)
         status = derive_rules(from, changes, count, level, depth, where, &rules, err);
     if (status) {
@@ -151,7 +151,7 @@ tn_status tni_context_restore(const tn_context *from, const tn_context *base, tn
     tn_status status = tni_rules_derive(from->rules, &edit, &rules, err);
     if (status)
         return status;
-    tn_context *made_one = copy(from, depth);
+    tn_context *made_one = copy_context(from, depth);
     if (!made_one) {
         tni_rules_release(rules);
         return tni_no_memory(err, where, "a context");
@@ -206,8 +206,8 @@ int64_t tn_setting_resolved(const tn_context *context, tn_setting setting)
                                      : tn_setting_value(context, setting);
 }
 
-static size_t write(const tn_context *context, tn_setting setting, bool resolved, char *out,
-                    size_t size)
+static size_t write_value(const tn_context *context, tn_setting setting, bool resolved, char *out,
+                          size_t size)
 {
     const tni_setting_row *row = tni_setting_row_of(setting);
     if (!out)
@@ -226,11 +226,11 @@ static size_t write(const tn_context *context, tn_setting setting, bool resolved
 
 size_t tn_setting_write(const tn_context *context, tn_setting setting, char *out, size_t size)
 {
-    return write(context, setting, false, out, size);
+    return write_value(context, setting, false, out, size);
 }
 
 size_t tn_setting_write_resolved(const tn_context *context, tn_setting setting, char *out,
                                  size_t size)
 {
-    return write(context, setting, true, out, size);
+    return write_value(context, setting, true, out, size);
 }

@@ -22,7 +22,7 @@ typedef struct question {
 } question;
 
 /* Of rules with the same verdict, the first in the list is reported. */
-static void weigh(const tni_rule *rule, int32_t says_it, tni_judgement *out)
+static void weigh_rule(const tni_rule *rule, int32_t says_it, tni_judgement *out)
 {
     if (out->rule && weights[says_it] < weights[out->says])
         return;
@@ -34,7 +34,7 @@ static void weigh(const tni_rule *rule, int32_t says_it, tni_judgement *out)
 
 /* Only permits of TN_SETTING_RULES count. Other settings write permits only to shadow their own
  * farther values. */
-static bool permits(const tni_rule *rule)
+static bool is_explicit_permit(const tni_rule *rule)
 {
     return rule->strength == TN_PERMIT && rule->setting == TN_SETTING_RULES;
 }
@@ -64,7 +64,7 @@ static bool applies_to(const tni_rule *rule, const question *q)
     int32_t kind = kind_of(rule);
     if (rule->setting == q->but)
         return false;
-    if (rule->strength == TN_PERMIT ? !permits(rule) : is_soft(rule) != q->soft)
+    if (rule->strength == TN_PERMIT ? !is_explicit_permit(rule) : is_soft(rule) != q->soft)
         return false;
     if (q->kind == TNI_SELECT_ANY)
         return kind == TNI_SELECT_ANY && rule->strength == TN_REQUIRE;
@@ -85,7 +85,7 @@ static bool is_overruled(const tni_rules *rules, size_t nearer, const tni_rule *
 {
     for (size_t i = 0; i < nearer; i++) {
         const tni_rule *other = tni_rules_at(rules, i);
-        if (permits(other) && tni_selector_covers(&other->selector, &rule->selector))
+        if (is_explicit_permit(other) && tni_selector_covers(&other->selector, &rule->selector))
             return true;
     }
     return false;
@@ -114,7 +114,7 @@ static void judge_depth(const question *q, size_t begin, bool shadowed, tni_judg
             continue;
         bool matches = matches_by(rule, q);
         if (matches)
-            weigh(rule, says[rule->strength], out);
+            weigh_rule(rule, says[rule->strength], out);
         if (rule->strength != TN_REQUIRE || kind_of(rule) != q->kind)
             continue;
         met = met || matches;
@@ -123,7 +123,7 @@ static void judge_depth(const question *q, size_t begin, bool shadowed, tni_judg
             required = rule;
     }
     if (required && !met)
-        weigh(required, TNI_JUDGED_PASSED_OVER, out);
+        weigh_rule(required, TNI_JUDGED_PASSED_OVER, out);
 }
 
 /* Early exit: to most questions no rule applies. */
@@ -135,7 +135,7 @@ static bool concerns_anyone(const question *q)
     return i < count;
 }
 
-static void answer(const question *q, tni_judgement *out)
+static void judge_kind(const question *q, tni_judgement *out)
 {
     size_t count = tni_rules_count(q->rules);
     *out = (tni_judgement){.says = TNI_JUDGED_FREE};
@@ -153,8 +153,8 @@ static void answer(const question *q, tni_judgement *out)
 
 /* Sets the rank to the index of the nearest rule that prefers the candidate other than as a member,
  * or of `nearest` if none exists. */
-static void rank(const tni_rules *rules, const tni_judgement *by, const tni_rule *nearest,
-                 tni_judgement *out)
+static void rank_rules(const tni_rules *rules, const tni_judgement *by, const tni_rule *nearest,
+                       tni_judgement *out)
 {
     const tni_rule *first = tni_rules_at(rules, 0), *wished = NULL;
     const tni_judgement *member = &by[2 * TNI_SELECT_MEMBER + 1];
@@ -181,13 +181,13 @@ void tni_rules_judge_but(const tni_rules *rules, const tni_candidate *candidate,
     *out = (tni_judgement){.says = TNI_JUDGED_FREE};
     for (int32_t i = 0; i < QUESTIONS; i++) {
         const question q = {rules, candidate, i / 2, i % 2, but};
-        answer(&q, &by[i]);
+        judge_kind(&q, &by[i]);
         bool counts = q.kind != TNI_SELECT_ANY || by[i].says == TNI_JUDGED_PASSED_OVER;
         if (!by[i].rule || !counts)
             continue;
-        weigh(by[i].rule, by[i].says, out);
+        weigh_rule(by[i].rule, by[i].says, out);
         if (q.soft)
-            weigh(by[i].rule, by[i].says, &order);
+            weigh_rule(by[i].rule, by[i].says, &order);
     }
     for (int32_t i = 0; i < QUESTIONS; i++) {
         const tni_rule *overrode = by[i].rule == out->rule ? by[i].overrode : NULL;
@@ -197,5 +197,5 @@ void tni_rules_judge_but(const tni_rules *rules, const tni_candidate *candidate,
     out->order = order.says;
     out->member_rank = INT32_MAX;
     if (order.says == TNI_JUDGED_PREFERRED)
-        rank(rules, by, order.rule, out);
+        rank_rules(rules, by, order.rule, out);
 }

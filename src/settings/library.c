@@ -74,7 +74,7 @@ static tn_library *find_library(const char *name)
 }
 
 /* Inserts into the list, which must have room. */
-static void insert(tn_library *library)
+static void insert_library(tn_library *library)
 {
     size_t at = place_of(library->name);
     memmove(&set.items[at + 1], &set.items[at], (set.count - at) * sizeof *set.items);
@@ -82,7 +82,7 @@ static void insert(tn_library *library)
     set.count++;
 }
 
-static bool reserve(size_t more)
+static bool reserve_libraries(size_t more)
 {
     return tni_array_reserve((void **)&set.items, &set.capacity, set.count, set.count + more,
                              sizeof *set.items);
@@ -95,10 +95,11 @@ static bool add_known(void)
     size_t count = 0;
     while (known[count].name)
         count++;
-    tn_library *libraries = reserve(count) ? tni_alloc_zeroed(count, sizeof *libraries) : NULL;
+    tn_library *libraries =
+        reserve_libraries(count) ? tni_alloc_zeroed(count, sizeof *libraries) : NULL;
     for (size_t i = 0; libraries && i < count; i++) {
         libraries[i] = (tn_library){.name = known[i].name, .known = &known[i]};
-        insert(&libraries[i]);
+        insert_library(&libraries[i]);
     }
     return libraries != NULL;
 }
@@ -109,13 +110,13 @@ typedef struct arrival {
     tn_library library;
 } arrival;
 
-static void publish(arrival *a)
+static void publish_library(arrival *a)
 {
     tn_library *library = find_library(a->offer.row->name);
     if (!library) {
         library = &a->library;
         library->name = a->offer.row->name;
-        insert(library);
+        insert_library(library);
     }
     tni_library_offer **end = &library->offers;
     while (*end)
@@ -130,12 +131,12 @@ static bool add_record(const tni_record *record)
     if (!rows || !rows[0])
         return true;
     size_t count = (size_t)tni_rows_count(rows);
-    arrival *arrivals = reserve(count) ? tni_alloc_zeroed(count, sizeof *arrivals) : NULL;
+    arrival *arrivals = reserve_libraries(count) ? tni_alloc_zeroed(count, sizeof *arrivals) : NULL;
     for (size_t i = 0; arrivals && i < count; i++) {
         const char *talk = rows[i]->verbose ? rows[i]->verbose_setting : NULL;
         arrivals[i].offer = (tni_library_offer){
             .record = record, .row = rows[i], .talk = talk ? tni_setting_find(talk) : -1};
-        publish(&arrivals[i]);
+        publish_library(&arrivals[i]);
     }
     return arrivals != NULL;
 }
@@ -216,7 +217,7 @@ static const char *other_name(const tn_library *library)
 }
 
 /* Looks up a library by its own name first, then by the other name of any library. */
-static const tn_library *find(const char *name)
+static const tn_library *find_by_any_name(const char *name)
 {
     const tn_library *library = find_library(name);
     if (library && is_listed(library))
@@ -261,7 +262,7 @@ tn_status tn_library_get(const char *name, const tn_library **out, tn_error *err
     if (status)
         return status;
     tni_libraries_lock();
-    const tn_library *found = find(name);
+    const tn_library *found = find_by_any_name(name);
     const char *nearest = found ? NULL : find_nearest(name);
     tni_libraries_unlock();
     if (!found)

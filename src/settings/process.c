@@ -150,7 +150,7 @@ static bool is_seen(const tn_context *context)
 }
 
 /* Releases replaced contexts that no reader uses. Must be called with `turn` and `lock` held. */
-static void retire(tn_context *old)
+static void retire_context(tn_context *old)
 {
     tn_context **at = &process.retired;
     if (old == process.sources.context) {
@@ -171,12 +171,12 @@ static void retire(tn_context *old)
 }
 
 /* Takes over the caller's reference to `context`. Must be called with `turn` held. */
-static void publish(tn_context *context)
+static void publish_context(tn_context *context)
 {
     tn_context *old = atomic_exchange(&process.published, context);
     atomic_fetch_add(&tni_settings_generation, 1);
     tni_settings_lock();
-    retire(old);
+    retire_context(old);
     tni_settings_unlock();
 }
 
@@ -194,7 +194,7 @@ static tn_status check_frozen(const char *where, tn_error *err)
                    "scope, or for a call with a context");
 }
 
-static bool names(const tn_change *changes, size_t count, tn_setting setting)
+static bool names_setting(const tn_change *changes, size_t count, tn_setting setting)
 {
     for (size_t i = 0; i < count; i++) {
         if (changes[i].setting == setting)
@@ -215,12 +215,12 @@ tn_status tn_settings_change(const tn_change *changes, size_t count, tn_error *e
         status = tni_context_change(atomic_load(&process.published), changes, count,
                                     TN_LEVEL_PROCESS, TNI_DEPTH_PROCESS, where, &made, err);
     if (!status)
-        status =
-            tni_settings_force(made, names(changes, count, TN_SETTING_CPU_THREADS), &ended, err);
+        status = tni_settings_force(made, names_setting(changes, count, TN_SETTING_CPU_THREADS),
+                                    &ended, err);
     if (status)
         tn_context_release(made);
     else
-        publish(made);
+        publish_context(made);
     tni_mutex_unlock(&process.turn);
     tni_pool_destroy(ended);
     return status;
@@ -249,14 +249,14 @@ static bool is_last(const tn_context *now, tn_setting setting)
         return true;
     size_t count = tni_change_rows(&change, rows);
     for (tn_setting i = 0; i < TN_SETTING_COUNT; i++) {
-        if (now->level[i] == TN_LEVEL_PROCESS && !names(rows, count, i))
+        if (now->level[i] == TN_LEVEL_PROCESS && !names_setting(rows, count, i))
             return false;
     }
     return true;
 }
 
 /* If no process-level value remains, reuses the context that was read, which needs no memory. */
-static tn_status reset(tn_setting setting, const char *where, tn_error *err)
+static tn_status reset_setting(tn_setting setting, const char *where, tn_error *err)
 {
     tn_context *made = NULL;
     tni_pool *ended = NULL;
@@ -275,7 +275,7 @@ static tn_status reset(tn_setting setting, const char *where, tn_error *err)
     if (status)
         tn_context_release(made);
     else
-        publish(made);
+        publish_context(made);
     tni_mutex_unlock(&process.turn);
     tni_pool_destroy(ended);
     return status;
@@ -285,7 +285,8 @@ tn_status tn_settings_reset(const char *key, tn_error *err)
 {
     static const char where[] = "tn_settings_reset";
     tn_setting setting = key ? tni_setting_find(key) : -1;
-    return key && setting < 0 ? tni_setting_unknown(key, where, err) : reset(setting, where, err);
+    return key && setting < 0 ? tni_setting_unknown(key, where, err)
+                              : reset_setting(setting, where, err);
 }
 
 void tn_settings_freeze(void)

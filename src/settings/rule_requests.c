@@ -48,7 +48,7 @@ bool tni_setting_rules(tn_setting setting)
     return found;
 }
 
-static void clear(tni_rule_requests *requests, tn_setting setting)
+static void clear_setting(tni_rule_requests *requests, tn_setting setting)
 {
     size_t kept = 0;
     for (size_t i = 0; i < requests->count; i++) { /* rules of an earlier change in the same call */
@@ -69,8 +69,8 @@ static tn_status reject_count(tn_setting setting, const char *where, tn_error *e
                    tni_setting_row_of(setting)->facts.key, TNI_RULE_REQUESTS_MOST);
 }
 
-static tn_status add(tni_rule_requests *requests, tni_rule_request request, const char *where,
-                     tn_error *err)
+static tn_status add_request(tni_rule_requests *requests, tni_rule_request request,
+                             const char *where, tn_error *err)
 {
     if (requests->count == TNI_RULE_REQUESTS_MOST)
         return reject_count(request.setting, where, err);
@@ -89,7 +89,7 @@ static tn_status add_part(tni_rule_requests *requests, tni_rule_request request,
     at[length] = '\0';
     requests->used += length + 1;
     request.selector = at;
-    return add(requests, request, where, err);
+    return add_request(requests, request, where, err);
 }
 
 static tn_status add_switch(tni_rule_requests *requests, const tn_change *change, const char *where,
@@ -98,11 +98,12 @@ static tn_status add_switch(tni_rule_requests *requests, const tn_change *change
     tn_status status = TN_OK;
     for (size_t i = 0; i < SWITCHES && !status; i++) {
         if (switches[i].setting == change->setting)
-            status = add(requests,
-                         (tni_rule_request){.selector = switches[i].selector,
-                                            .strength = change->value ? TN_PERMIT : TN_FORBID,
-                                            .setting = change->setting},
-                         where, err);
+            status =
+                add_request(requests,
+                            (tni_rule_request){.selector = switches[i].selector,
+                                               .strength = change->value ? TN_PERMIT : TN_FORBID,
+                                               .setting = change->setting},
+                            where, err);
     }
     return status;
 }
@@ -117,12 +118,13 @@ static tn_status add_choice(tni_rule_requests *requests, const tn_change *change
             continue;
         for (size_t word = 1; word < words->settable && !status; word++) {
             bool chosen = change->value == (int64_t)word;
-            status = add(requests,
-                         (tni_rule_request){.selector = words->words[word],
-                                            .strength = chosen ? choices[i].strength : TN_PERMIT,
-                                            .setting = change->setting,
-                                            .prefix = choices[i].prefix},
-                         where, err);
+            status =
+                add_request(requests,
+                            (tni_rule_request){.selector = words->words[word],
+                                               .strength = chosen ? choices[i].strength : TN_PERMIT,
+                                               .setting = change->setting,
+                                               .prefix = choices[i].prefix},
+                            where, err);
         }
     }
     return status;
@@ -136,12 +138,12 @@ static tn_status add_order(tni_rule_requests *requests, const tn_change *change,
     int64_t order = 0;
     tn_status status = tni_order_parse(row, change->text, &order, where, err);
     for (; order && !status; order >>= 4)
-        status = add(requests,
-                     (tni_rule_request){.selector = row->words->words[(order & 15) - 1],
-                                        .strength = TN_PREFER,
-                                        .setting = change->setting,
-                                        .prefix = "attention/backend:"},
-                     where, err);
+        status = add_request(requests,
+                             (tni_rule_request){.selector = row->words->words[(order & 15) - 1],
+                                                .strength = TN_PREFER,
+                                                .setting = change->setting,
+                                                .prefix = "attention/backend:"},
+                             where, err);
     return status;
 }
 
@@ -226,7 +228,7 @@ tn_status tni_rule_requests_add(tni_rule_requests *requests, const tn_change *ch
         return add_part(
             requests, (tni_rule_request){.strength = change->strength, .setting = change->setting},
             change->text, strlen(change->text), where, err);
-    clear(requests, change->setting);
+    clear_setting(requests, change->setting);
     switch (kind) {
     case TN_VALUE_BOOL: return add_switch(requests, change, where, err);
     case TN_VALUE_ORDER: return add_order(requests, change, where, err);
@@ -243,8 +245,8 @@ static const char *name_in(const tni_rule *rule, const char *prefix)
     return length && strncmp(rule->text, prefix, length) == 0 ? rule->text + length : rule->text;
 }
 
-static size_t append(char *out, size_t size, size_t used, const char *a, const char *b,
-                     const char *c)
+static size_t append_texts(char *out, size_t size, size_t used, const char *a, const char *b,
+                           const char *c)
 {
     bool room = used < size;
     return used +
@@ -267,10 +269,10 @@ size_t tni_rules_write(const tn_context *context, tn_setting setting, char *out,
         if (!list && rule->strength == TN_PERMIT && strcmp(name_in(rule, row->prefix), "*") == 0)
             break;
         if (used)
-            used = append(out, size, used, ", ", "", "");
+            used = append_texts(out, size, used, ", ", "", "");
         if (list || !used)
-            used = append(out, size, used, tn_strength_name(rule->strength), ":", "");
-        used = append(out, size, used, name_in(rule, row->prefix), "", "");
+            used = append_texts(out, size, used, tn_strength_name(rule->strength), ":", "");
+        used = append_texts(out, size, used, name_in(rule, row->prefix), "", "");
     }
-    return used || list ? used : append(out, size, 0, "any", "", "");
+    return used || list ? used : append_texts(out, size, 0, "any", "", "");
 }

@@ -117,7 +117,7 @@ static bool measure_texts(const tni_rules *base, const tni_rules_edit *edit, siz
     return true;
 }
 
-static tni_rules *allocate(size_t count, size_t text_bytes)
+static tni_rules *allocate_rules(size_t count, size_t text_bytes)
 {
     size_t bytes;
     if (!tni_mul_size(count, sizeof(tni_rule), &bytes) ||
@@ -133,7 +133,7 @@ static tni_rules *allocate(size_t count, size_t text_bytes)
 
 /* The complete selector of a request. One that is too long is truncated, but remains too long to be
  * accepted. */
-static void join(const tni_rule_request *request, char out[TNI_SELECTOR_MAX + 1])
+static void join_selector(const tni_rule_request *request, char out[TNI_SELECTOR_MAX + 1])
 {
     size_t length = 0;
     for (const char *c = request->prefix; c && *c && length < TNI_SELECTOR_MAX; c++)
@@ -205,7 +205,7 @@ static tn_status add_rule(draft *to, const tni_rules_edit *edit, const tni_rule_
     tn_status status = check_strength(request, err);
     if (status)
         return status;
-    join(request, text);
+    join_selector(request, text);
     status = tni_selector_parse(text, room, &rule.selector, err);
     if (status)
         return status;
@@ -273,7 +273,7 @@ tn_status tni_rules_derive(const tni_rules *base, const tni_rules_edit *edit, tn
     }
     if (!tni_add_size(stay, edit->add_count, &most) || !measure_texts(base, edit, &text_bytes))
         return tni_no_memory(err, where, "the rules");
-    to.rules = allocate(most, text_bytes);
+    to.rules = allocate_rules(most, text_bytes);
     if (!to.rules)
         return tni_no_memory(err, where, "the rules");
     to.texts = (char *)&to.rules->items[most];

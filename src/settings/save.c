@@ -76,8 +76,8 @@ static place find_place(const char *text, const tni_form *form, const char *key)
 }
 
 /* Writes the file's new text; *out_line is the line of the entry in it. */
-static tn_status edit(const char *text, place at, const char *value, tni_buffer *out,
-                      uint32_t *out_line, tn_error *err)
+static tn_status edit_text(const char *text, place at, const char *value, tni_buffer *out,
+                           uint32_t *out_line, tn_error *err)
 {
     uint32_t line = 1;
     tni_buffer_add_part(out, text, (size_t)(at.begin - text));
@@ -127,8 +127,8 @@ static tn_status check_line(const tni_sources *sources, const tn_change *change,
 }
 
 /* Checks that a reader of the new text would take the value from it. */
-static tn_status verify(const char *path, const tni_buffer *edited, const tn_change *change,
-                        uint32_t line, tn_error *err)
+static tn_status verify_text(const char *path, const tni_buffer *edited, const tn_change *change,
+                             uint32_t line, tn_error *err)
 {
     tni_sources read;
     tni_sources_of_text(path, edited->text, edited->length, &read);
@@ -138,7 +138,8 @@ static tn_status verify(const char *path, const tni_buffer *edited, const tn_cha
 }
 
 /* Edits the file. Must be called with its file lock held, as it reads the old text first. */
-static tn_status save(const char *path, const tn_change *change, const char *value, tn_error *err)
+static tn_status save_value(const char *path, const tn_change *change, const char *value,
+                            tn_error *err)
 {
     char *text = NULL;
     size_t size = 0;
@@ -155,13 +156,13 @@ static tn_status save(const char *path, const tn_change *change, const char *val
     if (!status)
         status = tni_form_parse(text, size, path, &form, err);
     if (!status)
-        status = edit(text, find_place(text, form, tn_setting_info(change->setting)->key), value,
-                      &edited, &line, err);
+        status = edit_text(text, find_place(text, form, tn_setting_info(change->setting)->key),
+                           value, &edited, &line, err);
     if (!status && edited.length > TNI_SOURCES_LIMIT)
         status = tn_fail(err, TN_REFUSED, 0, where, "%s would be longer than %d bytes", path,
                          TNI_SOURCES_LIMIT);
     if (!status)
-        status = verify(path, &edited, change, line, err);
+        status = verify_text(path, &edited, change, line, err);
     if (!status)
         status = tni_file_replace_private(path, edited.text, edited.length, err);
     tni_buffer_release(&edited);
@@ -195,7 +196,7 @@ tn_status tn_settings_save(const char *text, tn_error *err)
     status =
         value ? tni_file_lock_acquire(path, &lock, err) : tni_no_memory(err, where, "the value");
     if (!status)
-        status = save(path, &change, value, err);
+        status = save_value(path, &change, value, err);
     tni_file_lock_release(lock);
     tni_release(value);
     return status;

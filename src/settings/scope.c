@@ -197,7 +197,7 @@ static node *make_node(const tn_change *changes, size_t count)
 
 /* Makes `scope` the innermost, with `view` as its context; takes over the caller's reference to
  * `view`. */
-static void push(tn_scope *out, node *scope, tn_context *view)
+static void push_scope(tn_scope *out, node *scope, tn_context *view)
 {
     scope->outer = mine->innermost;
     scope->inner = NULL;
@@ -237,7 +237,7 @@ tn_status tn_scope_enter(tn_scope *scope, const tn_change *changes, size_t count
         tn_context_release(view);
         return tni_no_memory(err, where, "a scope");
     }
-    push(scope, made, view);
+    push_scope(scope, made, view);
     return TN_OK;
 }
 
@@ -254,7 +254,7 @@ tn_status tn_scope_enter_context(tn_scope *scope, tn_context *context, tn_error 
     if (!made)
         return tni_no_memory(err, where, "a scope");
     made->whole = tn_context_retain(context);
-    push(scope, made, tn_context_retain(context));
+    push_scope(scope, made, tn_context_retain(context));
     return TN_OK;
 }
 

@@ -16,7 +16,7 @@ static const char *const kinds[TNI_SELECT_COUNT] = {
 };
 
 /* `text` as quoted in messages. Byte positions are preserved in a text that fits a selector. */
-static const char *shown(const char *text, char room[TNI_SELECTOR_MAX])
+static const char *quote_text(const char *text, char room[TNI_SELECTOR_MAX])
 {
     tn_text_fit(room, TNI_SELECTOR_MAX, text);
     return room;
@@ -25,14 +25,14 @@ static const char *shown(const char *text, char room[TNI_SELECTOR_MAX])
 static tn_status no_part(const char *text, const char *part, tn_error *err)
 {
     char room[TNI_SELECTOR_MAX];
-    return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "\"%s\" has no %s; %s", shown(text, room),
-                   part, form);
+    return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "\"%s\" has no %s; %s",
+                   quote_text(text, room), part, form);
 }
 
 static tn_status no_kind(const char *text, size_t at, const char *word, tn_error *err)
 {
     char room[TNI_SELECTOR_MAX], hint[TNI_HINT];
-    const char *whole = shown(text, room);
+    const char *whole = quote_text(text, room);
     const char *nearest = tni_words_nearest(word, kinds + 1, TNI_SELECT_COUNT - 1);
     return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
                    "\"%s\": unknown kind \"%.*s\": expected kernel, library, backend, platform or "
@@ -43,7 +43,7 @@ static tn_status no_kind(const char *text, size_t at, const char *word, tn_error
 static tn_status bad_character(const char *text, size_t at, bool is_op, tn_error *err)
 {
     char room[TNI_SELECTOR_MAX];
-    const char *whole = shown(text, room);
+    const char *whole = quote_text(text, room);
     const size_t size = tni_utf8_size(whole + at, strlen(whole + at));
     return tn_fail(
         err, TN_INVALID_ARGUMENT, 0, where,
@@ -81,7 +81,7 @@ typedef struct parts {
     bool open;
 } parts;
 
-static void cut(char *text, parts *out)
+static void split_selector(char *text, parts *out)
 {
     char *mark = strchr(text, '/');
     *out = (parts){.op = mark ? text : NULL, .name = mark ? mark + 1 : text};
@@ -100,7 +100,7 @@ static void cut(char *text, parts *out)
     }
 }
 
-static tn_status check(const char *text, const char *room, const parts *p, tn_error *err)
+static tn_status check_parts(const char *text, const char *room, const parts *p, tn_error *err)
 {
     if (p->op && !p->op[0])
         return no_part(text, "op before its /", err);
@@ -123,12 +123,12 @@ tn_status tni_selector_parse(const char *text, char room[TNI_SELECTOR_MAX], tni_
     size_t length = strlen(text);
     if (length >= TNI_SELECTOR_MAX)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "\"%s\": a selector has at most %d bytes", shown(text, room),
+                       "\"%s\": a selector has at most %d bytes", quote_text(text, room),
                        TNI_SELECTOR_MAX - 1);
     for (size_t i = 0; i <= length; i++)
         room[i] = tni_words_lower(text[i]);
-    cut(room, &p);
-    tn_status status = check(text, room, &p, err);
+    split_selector(room, &p);
+    tn_status status = check_parts(text, room, &p, err);
     if (status)
         return status;
     *out = (tni_selector){.kind = p.kind                ? kind_of(p.kind)
@@ -141,7 +141,7 @@ tn_status tni_selector_parse(const char *text, char room[TNI_SELECTOR_MAX], tni_
 }
 
 /* Writes `word` at `at`, truncated to `size`; returns the position after the whole word. */
-static size_t put(char *out, size_t size, size_t at, const char *word)
+static size_t put_word(char *out, size_t size, size_t at, const char *word)
 {
     size_t length = strlen(word);
     if (at < size) {
@@ -158,15 +158,15 @@ size_t tni_selector_write(const tni_selector *selector, char *out, size_t size)
                      (selector->kind != TNI_SELECT_KERNEL || !strchr(selector->name, '.'));
     size_t at = 0;
     if (selector->op[0]) {
-        at = put(out, size, at, selector->op);
-        at = put(out, size, at, "/");
+        at = put_word(out, size, at, selector->op);
+        at = put_word(out, size, at, "/");
     }
     if (says_kind) {
-        at = put(out, size, at, kinds[selector->kind]);
-        at = put(out, size, at, ":");
+        at = put_word(out, size, at, kinds[selector->kind]);
+        at = put_word(out, size, at, ":");
     }
-    at = put(out, size, at, selector->name);
-    return put(out, size, at, selector->open ? "*" : "");
+    at = put_word(out, size, at, selector->name);
+    return put_word(out, size, at, selector->open ? "*" : "");
 }
 
 bool tni_selector_covers(const tni_selector *a, const tni_selector *b)
@@ -181,7 +181,7 @@ bool tni_selector_covers(const tni_selector *a, const tni_selector *b)
 }
 
 /* A selector is lower case; a candidate's names have the case that its module gave them. */
-static bool fits(const tni_selector *selector, const char *name)
+static bool matches_name(const tni_selector *selector, const char *name)
 {
     const char *wanted = selector->name;
     if (!name[0])
@@ -195,14 +195,15 @@ static bool fits(const tni_selector *selector, const char *name)
 
 static bool fits_library(const tni_selector *selector, const tni_candidate *candidate)
 {
-    return fits(selector, candidate->library) || fits(selector, candidate->library_other);
+    return matches_name(selector, candidate->library) ||
+           matches_name(selector, candidate->library_other);
 }
 
 static bool fits_backend(const tni_selector *selector, const tni_candidate *candidate)
 {
-    bool found = fits(selector, candidate->backend);
+    bool found = matches_name(selector, candidate->backend);
     for (const char *const *it = candidate->backend_others; !found && it && *it; it++)
-        found = fits(selector, *it);
+        found = matches_name(selector, *it);
     return found;
 }
 
@@ -217,15 +218,15 @@ bool tni_selector_matches(const tni_selector *selector, const tni_candidate *can
     if (!tni_selector_speaks_of(selector, candidate))
         return false;
     switch (selector->kind) {
-    case TNI_SELECT_KERNEL: return fits(selector, candidate->kernel);
+    case TNI_SELECT_KERNEL: return matches_name(selector, candidate->kernel);
     case TNI_SELECT_LIBRARY: return fits_library(selector, candidate);
     case TNI_SELECT_BACKEND:
     case TNI_SELECT_MEMBER: return fits_backend(selector, candidate);
-    case TNI_SELECT_PLATFORM: return fits(selector, candidate->platform);
-    case TNI_SELECT_LANGUAGE: return fits(selector, candidate->language);
+    case TNI_SELECT_PLATFORM: return matches_name(selector, candidate->platform);
+    case TNI_SELECT_LANGUAGE: return matches_name(selector, candidate->language);
     default:
-        return fits(selector, candidate->kernel) || fits_library(selector, candidate) ||
-               fits_backend(selector, candidate) || fits(selector, candidate->platform) ||
-               fits(selector, candidate->language);
+        return matches_name(selector, candidate->kernel) || fits_library(selector, candidate) ||
+               fits_backend(selector, candidate) || matches_name(selector, candidate->platform) ||
+               matches_name(selector, candidate->language);
     }
 }

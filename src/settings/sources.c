@@ -45,7 +45,8 @@ void tni_sources_add_problem(tni_sources *sources, const char *problem)
 }
 
 /* Records where the settings of a change got their values from. */
-static void note(tni_sources *sources, const tn_change *change, int32_t level, uint32_t line)
+static void note_origins(tni_sources *sources, const tn_change *change, int32_t level,
+                         uint32_t line)
 {
     tn_change rows[TNI_VIEW_MOST];
     size_t count = tni_change_rows(change, rows);
@@ -75,7 +76,7 @@ static tn_status apply_value(tni_sources *sources, tn_setting setting, const cha
     }
     tn_context_release(sources->context);
     sources->context = made;
-    note(sources, &change, level, line);
+    note_origins(sources, &change, level, line);
     return TN_OK;
 }
 
@@ -144,7 +145,7 @@ static bool is_other(const char *name)
 
 /* The value of a variable that is set; reports a problem and returns NULL if the process runs with
  * elevated privileges. */
-static const char *trusted(tni_sources *sources, const char *name)
+static const char *read_trusted(tni_sources *sources, const char *name)
 {
     const char *value = tni_env_get(name);
     if (!value)
@@ -155,7 +156,7 @@ static const char *trusted(tni_sources *sources, const char *name)
 static void apply_variable(tni_sources *sources, tn_setting setting, const char *name)
 {
     tn_error err;
-    const char *value = trusted(sources, name);
+    const char *value = read_trusted(sources, name);
     if (value && apply_value(sources, setting, value, TN_LEVEL_ENVIRONMENT, 0, &err) != TN_OK)
         add_problem(sources, "%s: %s", name, err.message);
 }
@@ -216,7 +217,7 @@ static char *find_file(tni_sources *sources)
                   {"APPDATA", "tenon/config"}};
     char *path = NULL;
     if (tni_env_is_set(file_variable)) {
-        const char *chosen = trusted(sources, file_variable);
+        const char *chosen = read_trusted(sources, file_variable);
         if (chosen && *chosen)
             (void)tni_path_absolute(chosen, &path, NULL);
         return path;
@@ -224,7 +225,7 @@ static char *find_file(tni_sources *sources)
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
         if (!tni_env_is_set(places[i].variable))
             continue;
-        const char *home = trusted(sources, places[i].variable);
+        const char *home = read_trusted(sources, places[i].variable);
         if (!home)
             return NULL;
         if (tni_path_is_absolute(home))

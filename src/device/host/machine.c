@@ -81,7 +81,7 @@ static void fill_classes(tn_machine *machine, const char **lists)
     }
 }
 
-static bool fill(tn_machine *machine)
+static bool fill_machine(tn_machine *machine)
 {
     const tni_machine_topology *topology = &machine->read->topology;
     machine->nodes = tni_alloc_zeroed(topology->node_count, sizeof *machine->nodes);
@@ -105,7 +105,7 @@ tn_status tni_machine_snapshot(const tni_machine_query *query, tn_machine **out,
     if (!machine)
         return tni_no_memory(err, "tn_machine_create", "a machine");
     tn_status status = tni_machine_read(&all, &machine->read, err);
-    if (!status && !fill(machine))
+    if (!status && !fill_machine(machine))
         status = tni_no_memory(err, "tn_machine_create", "the facts of the machine");
     if (status) {
         tn_machine_release(machine);

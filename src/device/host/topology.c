@@ -56,7 +56,7 @@ tn_status tni_topology_create_empty(tn_topology **out, tn_error *err)
 }
 
 /* Describes what is wrong with the object's position; NULL if it is valid. */
-static const char *misplaced(const tn_topology *topology, const tn_topology_object *object)
+static const char *find_misplaced(const tn_topology *topology, const tn_topology_object *object)
 {
     if (topology->count == 0)
         return object->type != TN_TOPOLOGY_MACHINE ? "the first object must be the machine"
@@ -108,7 +108,7 @@ tn_status tni_topology_add(tn_topology *topology, const tn_topology_object *obje
     if (topology->count == MOST_OBJECTS)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, "topology", "expected at most %d objects",
                        MOST_OBJECTS);
-    const char *what = misplaced(topology, object);
+    const char *what = find_misplaced(topology, object);
     if (!what)
         what = find_invalid(object);
     if (what)

@@ -7,7 +7,7 @@
 static const char where[] = "tn_memory_copy";
 
 /* Whether the last byte of the last row is within the address space. */
-static bool fits(const tni_side *side, uint64_t bytes, uint64_t rows)
+static bool fits_address_space(const tni_side *side, uint64_t bytes, uint64_t rows)
 {
     size_t span;
     return bytes <= SIZE_MAX && rows <= SIZE_MAX && side->pitch <= SIZE_MAX &&
@@ -25,7 +25,7 @@ static tn_status check_side(const tni_side *side, const char *name, uint64_t byt
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
                        "%s_pitch is %llu, less than a row of %llu bytes", name,
                        (unsigned long long)side->pitch, (unsigned long long)bytes);
-    if (!fits(side, bytes, rows))
+    if (!fits_address_space(side, bytes, rows))
         return tn_fail(
             err, TN_INVALID_ARGUMENT, 0, where,
             "%llu rows of %llu bytes with a pitch of %llu exceed the address space from %s",
@@ -72,7 +72,7 @@ static uintptr_t reach(const tni_copy *copy, const tni_side *side)
 
 /* Whether a row of one side and a row of the other share a byte. If the address ranges of the sides
  * overlap, walks the rows of both in address order. */
-static bool overlap(const tni_copy *copy)
+static bool sides_overlap(const tni_copy *copy)
 {
     uintptr_t to = (uintptr_t)copy->to.at, from = (uintptr_t)copy->from.at;
     uint64_t to_left = copy->rows, from_left = copy->rows;
@@ -212,7 +212,7 @@ static void write_step(const void *object, tni_buffer *out)
                       copy->to.device ? copy->to.device->id : "the host");
 }
 
-static tn_status record(const tni_copy *copy, tn_stream *stream, tn_error *err)
+static tn_status record_copy(const tni_copy *copy, tn_stream *stream, tn_error *err)
 {
     tn_graph *graph = tni_graph_of(stream);
     tn_device *to = copy->to.device, *from = copy->from.device;
@@ -236,7 +236,7 @@ static tn_status record(const tni_copy *copy, tn_stream *stream, tn_error *err)
 }
 
 /* Returns the stream that the copy belongs to if it is being recorded, else NULL. */
-static tn_stream *recorded(const tn_memory_copy_args *args)
+static tn_stream *find_recorded_stream(const tn_memory_copy_args *args)
 {
     const tn_device *device = args->to_device ? args->to_device : args->from_device;
     tn_stream *stream = args->stream ? args->stream : tn_stream_current(device);
@@ -282,12 +282,12 @@ tn_status tn_memory_copy(const tn_memory_copy_args *args, tn_error *err)
         copy.to.device = NULL;
     if (tni_memory_is_host(copy.from.device))
         copy.from.device = NULL;
-    if (copy.to.device == copy.from.device && overlap(&copy))
+    if (copy.to.device == copy.from.device && sides_overlap(&copy))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "source and destination overlap, on %s",
                        copy.to.device ? copy.to.device->id : "the host");
-    tn_stream *recording = tni_graph_any() ? recorded(args) : NULL;
+    tn_stream *recording = tni_graph_any() ? find_recorded_stream(args) : NULL;
     if (recording)
-        return record(&copy, recording, err);
+        return record_copy(&copy, recording, err);
     if (copy.to.device && copy.from.device)
         return copy_devices(&copy, args->stream, err);
     if (copy.to.device || copy.from.device)

@@ -144,7 +144,7 @@ static void write_step(const void *object, tni_buffer *out)
     tni_buffer_format(out, "fill of %llu bytes of %s", (unsigned long long)f->bytes, f->device->id);
 }
 
-static tn_status record(const fill *f, tn_stream *stream, tn_error *err)
+static tn_status record_fill(const fill *f, tn_stream *stream, tn_error *err)
 {
     tn_graph *graph = tni_graph_of(stream);
     if (!tni_memory_is_host(f->device) && !is_direct(f))
@@ -191,6 +191,6 @@ tn_status tn_memory_fill(const tn_memory_fill_args *args, tn_error *err)
     if (status)
         return status;
     if (recorded)
-        return record(&f, stream, err);
+        return record_fill(&f, stream, err);
     return is_direct(&f) ? fill_direct(&f, stream, err) : fill_staged(&f, stream, err);
 }

@@ -28,7 +28,8 @@ void tni_host_free(tni_memory *memory, tni_block *block, const tni_call *call)
 }
 
 /* Validates the block and puts it on the shelf. */
-static tn_status enter(tni_memory *memory, uint32_t epoch, tni_block *block, tn_error *out_said)
+static tn_status shelve_host_block(tni_memory *memory, uint32_t epoch, tni_block *block,
+                                   tn_error *out_said)
 {
     if (!block->address)
         return tn_fail(out_said, TN_INTERNAL, 0, "", "it returned NULL for host memory");
@@ -44,8 +45,8 @@ static tn_status enter(tni_memory *memory, uint32_t epoch, tni_block *block, tn_
 }
 
 /* Counts the bytes before the block is on the shelf: from then on, other threads may free it. */
-static tn_status allocate(tni_memory *memory, const tni_call *call, tni_block *block, void **out,
-                          tn_error *out_said)
+static tn_status count_and_allocate(tni_memory *memory, const tni_call *call, tni_block *block,
+                                    void **out, tn_error *out_said)
 {
     int64_t bytes = (int64_t)block->bytes;
     uint32_t epoch = atomic_load(&memory->epoch);
@@ -54,7 +55,7 @@ static tn_status allocate(tni_memory *memory, const tni_call *call, tni_block *b
     if (status)
         return status;
     atomic_fetch_add_explicit(&memory->host, bytes, memory_order_relaxed);
-    status = enter(memory, epoch, block, out_said);
+    status = shelve_host_block(memory, epoch, block, out_said);
     if (status) {
         atomic_fetch_sub_explicit(&memory->host, bytes, memory_order_relaxed);
         return status;
@@ -75,7 +76,7 @@ static tn_status host_alloc(tni_memory *memory, const tni_call *call, uint64_t b
                     .room = bytes ? bytes : 1,
                     .size_class = TNI_NO_CLASS,
                     .label = tni_labels_add(&memory->labels, label, TNI_OF_HOST, (int64_t)bytes)};
-    tn_status status = allocate(memory, call, block, out, &said);
+    tn_status status = count_and_allocate(memory, call, block, out, &said);
     if (!status)
         return TN_OK;
     tni_labels_subtract(&memory->labels, block->label, TNI_OF_HOST, (int64_t)bytes);
@@ -108,7 +109,7 @@ tn_status tn_memory_host_alloc(tn_device *device, uint64_t bytes, const char *la
     return status;
 }
 
-static tni_block *part(tni_memory *memory, const void *address)
+static tni_block *remove_host_block(tni_memory *memory, const void *address)
 {
     tni_latch_lock(&memory->host_shelf.lock);
     tni_block *block = tni_shelf_find(&memory->host_shelf, address);
@@ -133,7 +134,7 @@ void tn_memory_host_free(tn_device *device, void *memory)
         return; /* nothing was ever allocated */
     bool usable = tni_device_open_to_return(device, &call);
     if (atomic_load_explicit(&book->watched, memory_order_acquire))
-        block = part(book, memory);
+        block = remove_host_block(book, memory);
     if (block) {
         tni_host_free(book, block, usable ? &call : NULL);
         return;

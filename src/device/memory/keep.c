@@ -41,16 +41,16 @@ uint64_t tni_class_bytes(int32_t size_class)
     return (UINT64_C(4) + (uint64_t)size_class % 4) << (size_class / 4 + FIRST_POWER - 2);
 }
 
-static int64_t most(const tn_device *device)
+static int64_t max_kept_bytes(const tn_device *device)
 {
     const tn_device_properties *p = tni_device_known(device);
     bool told = (p->known & TN_DEVICE_KNOWS(memory_bytes)) && !tni_memory_is_host(device);
     return told ? p->memory_bytes / 16 : INT64_C(64) << 20;
 }
 
-static bool draw(tni_memory *memory, int64_t bytes)
+static bool draw_kept_bytes(tni_memory *memory, int64_t bytes)
 {
-    int64_t bound = most(memory->device);
+    int64_t bound = max_kept_bytes(memory->device);
     int64_t drawn = atomic_load_explicit(&memory->kept_drawn, memory_order_relaxed);
     do {
         if (bytes > bound - drawn)
@@ -68,9 +68,9 @@ static bool count_kept(tni_memory *memory, tni_shelf *shelf, int64_t bytes)
     int64_t lacks = kept - shelf->kept_drawn;
     if (lacks > 0) {
         int64_t more = bytes <= PORTION ? PORTION : 0;
-        if (more > 0 && !draw(memory, lacks + more))
+        if (more > 0 && !draw_kept_bytes(memory, lacks + more))
             more = 0;
-        if (more == 0 && !draw(memory, lacks))
+        if (more == 0 && !draw_kept_bytes(memory, lacks))
             return false;
         shelf->kept_drawn += lacks + more;
     } else if (lacks < -MOST_UNUSED) {
@@ -113,7 +113,7 @@ bool tni_keep_put(tni_memory *memory, tni_shelf *shelf, tni_block *block)
 
 /* Removes the last kept block of the class from its list on one shelf and returns it, or NULL. Must
  * be called with the lock held. */
-static tni_block *pop(tni_memory *memory, uint32_t number, int32_t size_class)
+static tni_block *pop_kept_block(tni_memory *memory, uint32_t number, int32_t size_class)
 {
     tni_block *block = memory->kept_blocks[number][size_class];
     if (block) {
@@ -132,7 +132,7 @@ static void *pop_block(tni_memory *memory, uint32_t number, uint32_t epoch, int3
     tni_latch_lock(&shelf->lock);
     tni_block *block = memory->kept_blocks[number][size_class];
     if (block && block->epoch == epoch) {
-        (void)pop(memory, number, size_class);
+        (void)pop_kept_block(memory, number, size_class);
         block->kept = false;
         block->bytes = bytes;
         block->label = label;
@@ -168,7 +168,7 @@ void tni_keep_trim(tni_memory *memory, const tni_call *call)
         tni_block *taken = NULL, *block;
         tni_latch_lock(&shelf->lock);
         for (int32_t i = 0; i < TNI_CLASSES; i++) {
-            while ((block = pop(memory, number, i)) != NULL) {
+            while ((block = pop_kept_block(memory, number, i)) != NULL) {
                 tni_shelf_remove(shelf, block);
                 block->under = taken;
                 taken = block;

@@ -9,7 +9,7 @@ typedef struct spelling {
     uint64_t words[TNI_LABEL_WORDS];
 } spelling;
 
-static spelling spell(const char *text)
+static spelling spell_label(const char *text)
 {
     spelling out = {{0}};
     const char *end = memchr(text, '\0', TNI_LABEL_TEXT - 1);
@@ -78,7 +78,7 @@ static bool add_to_row(tni_labels *labels, uint8_t row, const spelling *text, in
 }
 
 /* Frees a row if its count is 0. Must be called with the lock held. */
-static bool clear(tni_labels *labels, uint8_t row)
+static bool clear_row(tni_labels *labels, uint8_t row)
 {
     int64_t none = 0;
     _Atomic int64_t *bytes = labels->rows[row].bytes;
@@ -96,7 +96,7 @@ static bool is_free(const tni_labels *labels, uint8_t row)
     return atomic_load(&labels->rows[row].bytes[TNI_OF_DEVICE]) < 0;
 }
 
-static void enter(tni_labels *labels, uint8_t row)
+static void enter_row(tni_labels *labels, uint8_t row)
 {
     uint32_t slot;
     spelling text;
@@ -108,18 +108,18 @@ static void enter(tni_labels *labels, uint8_t row)
 }
 
 /* Frees every row whose count is 0. Must be called with the lock held. */
-static void sweep(tni_labels *labels)
+static void sweep_rows(tni_labels *labels)
 {
     bool any = false;
     for (int row = 1; row <= TNI_LABELS; row++)
-        any = clear(labels, (uint8_t)row) || any;
+        any = clear_row(labels, (uint8_t)row) || any;
     if (!any)
         return;
     for (size_t slot = 0; slot < TNI_LABEL_SLOTS; slot++)
         atomic_store_explicit(&labels->slots[slot], TNI_LABEL_NONE, memory_order_relaxed);
     for (int row = 1; row <= TNI_LABELS; row++) {
         if (!is_free(labels, (uint8_t)row))
-            enter(labels, (uint8_t)row);
+            enter_row(labels, (uint8_t)row);
     }
 }
 
@@ -132,11 +132,11 @@ static uint8_t find_free(const tni_labels *labels)
 }
 
 /* Assigns a row to a label that has none. Must be called with the lock held. */
-static uint8_t add(tni_labels *labels, const spelling *text)
+static uint8_t add_row(tni_labels *labels, const spelling *text)
 {
     uint8_t row = find_free(labels);
     if (row == TNI_LABEL_OTHERS) {
-        sweep(labels);
+        sweep_rows(labels);
         row = find_free(labels);
     }
     if (row == TNI_LABEL_OTHERS)
@@ -145,7 +145,7 @@ static uint8_t add(tni_labels *labels, const spelling *text)
         atomic_store_explicit(&labels->rows[row].text[i], text->words[i], memory_order_relaxed);
     for (size_t kind = 0; kind < TNI_KINDS; kind++)
         atomic_fetch_sub(&labels->rows[row].bytes[kind], FREE);
-    enter(labels, row);
+    enter_row(labels, row);
     return row;
 }
 
@@ -154,14 +154,14 @@ uint8_t tni_labels_add(tni_labels *labels, const char *label, int32_t kind, int6
     uint32_t slot;
     if (!label || !label[0])
         return TNI_LABEL_NONE;
-    spelling text = spell(label);
+    spelling text = spell_label(label);
     uint8_t row = find_label(labels, &text, &slot);
     if (row != TNI_LABEL_NONE && add_to_row(labels, row, &text, kind, bytes))
         return row;
     tni_latch_lock(&labels->lock);
     row = find_label(labels, &text, &slot);
     if (row == TNI_LABEL_NONE)
-        row = add(labels, &text);
+        row = add_row(labels, &text);
     atomic_fetch_add(&labels->rows[row].bytes[kind], bytes);
     tni_latch_unlock(&labels->lock);
     return row;

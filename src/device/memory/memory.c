@@ -68,7 +68,7 @@ static tn_status request_with_retry(const request *r, tni_block *block, tn_error
 }
 
 /* Validates what the platform returned and puts it on its shelf. */
-static tn_status enter(const request *r, tni_block *block, tn_error *out_said)
+static tn_status shelve_block(const request *r, tni_block *block, tn_error *out_said)
 {
     tni_shelf *shelf = tni_memory_shelf(r->memory, block->address);
     if (!block->address || (uintptr_t)block->address % TNI_ALIGNMENT != 0) {
@@ -102,7 +102,7 @@ static tn_status alloc_new_block(const request *r, void **out, tn_error *out_sai
     void *address = block->address; /* once on its shelf, other threads may free the block */
     if (!status) {
         (void)tni_device_described(r->call.of); /* the memory size bounds what is kept */
-        status = enter(r, block, out_said);
+        status = shelve_block(r, block, out_said);
     }
     if (status)
         tni_release(block);
@@ -127,7 +127,7 @@ static tn_status allocate_new(const request *r, void **out, tn_error *err)
                : tni_device_result_check(&r->call, r->where, status, &said, err);
 }
 
-static tn_status allocate(request *r, const char *label, void **out, tn_error *err)
+static tn_status allocate_memory(request *r, const char *label, void **out, tn_error *err)
 {
     tni_memory *memory = r->memory;
     void *address = NULL;
@@ -159,7 +159,7 @@ static tn_status alloc_block(tn_device *device, const tn_stream *stream, const c
         tni_memory_watch(r.memory);
         r.epoch = atomic_load(&r.memory->epoch);
         r.stream = stream && has_order(r.call.row) ? stream : NULL;
-        status = allocate(&r, label, out, err);
+        status = allocate_memory(&r, label, out, err);
     }
     if (status)
         atomic_fetch_add(&r.memory->failures, 1);
@@ -229,7 +229,8 @@ typedef struct farewell {
 } farewell;
 
 /* `epoch` is the expected epoch of the block; NULL: any. */
-static farewell part(tni_memory *memory, const void *address, const uint32_t *epoch, bool may_keep)
+static farewell unshelve_block(tni_memory *memory, const void *address, const uint32_t *epoch,
+                               bool may_keep)
 {
     tni_shelf *shelf = tni_memory_shelf(memory, address);
     farewell out = {.held = false};
@@ -266,7 +267,7 @@ static bool put_back(tni_memory *memory, tni_block *block)
     return added;
 }
 
-static void uncount(tni_memory *memory, const farewell *done)
+static void uncount_block(tni_memory *memory, const farewell *done)
 {
     tni_release(done->block);
     tni_labels_subtract(&memory->labels, done->label, TNI_OF_DEVICE, done->bytes);
@@ -295,14 +296,14 @@ static tn_status free_block(tn_device *device, void *memory, const uint32_t *epo
         return TN_OK; /* nothing was ever allocated */
     bool usable = tni_device_open_to_return(device, &call);
     if (atomic_load_explicit(&book->watched, memory_order_acquire))
-        done = part(book, memory, epoch, usable);
+        done = unshelve_block(book, memory, epoch, usable);
     if (!done.held && epoch && *epoch != atomic_load(&book->epoch))
         return TN_OK;
     if (!done.held)
         return report_wrong_free(book, memory, &done, where, err);
     if (done.block && usable)
         call.row->memory_free(call.self, call.device, memory);
-    uncount(book, &done);
+    uncount_block(book, &done);
     return TN_OK;
 }
 
@@ -332,13 +333,13 @@ static tn_status free_in_order(const tn_stream *stream, const tni_call *call, vo
     if (!book)
         return tni_no_memory(err, where, "the memory accounting of a device");
     if (atomic_load_explicit(&book->watched, memory_order_acquire))
-        done = part(book, memory, NULL, false);
+        done = unshelve_block(book, memory, NULL, false);
     if (!done.held)
         return report_wrong_free(book, memory, &done, where, err);
     tn_status status =
         call->row->memory_free_on(call->self, call->device, stream->native, memory, &said);
     if (!status || status == TN_DEVICE_LOST || !put_back(book, done.block))
-        uncount(book, &done);
+        uncount_block(book, &done);
     return tni_device_result_check(call, where, status, &said, err);
 }
 

@@ -12,7 +12,7 @@ static bool is_gone(const tni_memory *memory, const tni_stage *stage)
     return stage->pinned && stage->epoch != atomic_load(&memory->epoch);
 }
 
-static void destroy(const tni_memory *memory, tni_stage *stage, const tni_call *call)
+static void destroy_stage(const tni_memory *memory, tni_stage *stage, const tni_call *call)
 {
     if (!stage->pinned)
         tni_release(stage->bytes);
@@ -33,7 +33,7 @@ static char *alloc_pinned(const tni_call *call, const char *where)
     return tni_device_result_check(call, where, status, &said, NULL) ? NULL : bytes;
 }
 
-static tni_stage *create(const tni_memory *memory, const tni_call *call, const char *where)
+static tni_stage *create_stage(const tni_memory *memory, const tni_call *call, const char *where)
 {
     tni_stage *stage = tni_alloc(sizeof *stage);
     if (!stage)
@@ -61,8 +61,8 @@ tni_stage *tni_stage_acquire(tn_device *device, const tni_call *call, const char
     if (stage && !is_gone(memory, stage))
         return stage;
     if (stage)
-        destroy(memory, stage, NULL);
-    return create(memory, call, where);
+        destroy_stage(memory, stage, NULL);
+    return create_stage(memory, call, where);
 }
 
 void tni_stage_release(tn_device *device, tni_stage *stage)
@@ -72,7 +72,7 @@ void tni_stage_release(tn_device *device, tni_stage *stage)
     tni_memory *memory = tni_memory_so_far(device);
     bool usable = tni_device_open_to_return(device, &call);
     if (!atomic_compare_exchange_strong(&memory->stage, &none, stage))
-        destroy(memory, stage, usable ? &call : NULL);
+        destroy_stage(memory, stage, usable ? &call : NULL);
     if (tni_offer_is_withdrawn(device->offer))
         tni_stage_trim(memory, usable ? &call : NULL);
 }
@@ -89,7 +89,7 @@ void tni_stage_trim(tni_memory *memory, const tni_call *call)
 {
     tni_stage *stage = atomic_exchange(&memory->stage, NULL);
     if (stage)
-        destroy(memory, stage, call);
+        destroy_stage(memory, stage, call);
 }
 
 void tni_stage_end(tni_memory *memory, const tni_call *call)
@@ -97,7 +97,7 @@ void tni_stage_end(tni_memory *memory, const tni_call *call)
     tni_stage_trim(memory, call);
     for (tni_stage *stage = atomic_exchange(&memory->left, NULL), *next; stage; stage = next) {
         next = stage->next;
-        destroy(memory, stage, call);
+        destroy_stage(memory, stage, call);
     }
 }
 
@@ -128,8 +128,8 @@ static void next_piece(const tni_copy *copy, place *at, tni_copy *out)
 
 /* Copies one piece from its device to the staging buffer and waits; then waits for the previous
  * piece, which frees its half, and queues the copy to the other device. */
-static tn_status move(const tni_copy *piece, char *half, tn_stream *to_stream,
-                      tn_stream *from_stream, tn_error *err)
+static tn_status move_piece(const tni_copy *piece, char *half, tn_stream *to_stream,
+                            tn_stream *from_stream, tn_error *err)
 {
     const tni_side stage = {.at = half, .pitch = piece->bytes};
     tni_copy in = *piece, out = *piece;
@@ -156,7 +156,7 @@ tn_status tni_copy_staged(const tni_copy *copy, tn_stream *to_stream, tn_stream 
     tn_status status = tn_stream_synchronize(to_stream, err);
     for (size_t half = 0; !status && at.row < copy->rows; half = HALF - half) {
         next_piece(copy, &at, &piece);
-        status = move(&piece, stage->bytes + half, to_stream, from_stream, err);
+        status = move_piece(&piece, stage->bytes + half, to_stream, from_stream, err);
     }
     tn_status last = tn_stream_synchronize(to_stream, status ? NULL : err);
     bool begun = at.row > 0 || at.offset > 0;

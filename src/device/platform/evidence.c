@@ -5,8 +5,8 @@
 #include "visible.h"
 
 TN_PRINTF(4, 5)
-static tni_evidence *add(tni_platform_report *to, const char *what, int32_t holds,
-                         const char *format, ...)
+static tni_evidence *add_evidence(tni_platform_report *to, const char *what, int32_t holds,
+                                  const char *format, ...)
 {
     char text[1024];
     va_list arguments;
@@ -37,7 +37,7 @@ static void check_evidence(const tn_platform *platform, const tn_evidence_row *r
 }
 
 /* Merges the results of several checks for one thing: the strongest wins. */
-static void strengthen(tni_seen *seen, int32_t holds)
+static void strengthen_seen(tni_seen *seen, int32_t holds)
 {
     tni_seen now = holds > 0 ? TNI_SEEN : holds < 0 ? TNI_SEEN_UNKNOWN : TNI_SEEN_ABSENT;
     if (now > *seen)
@@ -54,9 +54,9 @@ static void report_evidence(const tn_platform *platform, const tn_evidence_row *
     char what[256];
     tni_look seen = {0};
     check_evidence(platform, row, &seen);
-    strengthen(of[row->shows], seen.holds);
+    strengthen_seen(of[row->shows], seen.holds);
     snprintf(what, sizeof what, "%s %s", looks[row->look], row->what);
-    tni_evidence *evidence = add(to, what, seen.holds, "%s", seen.text);
+    tni_evidence *evidence = add_evidence(to, what, seen.holds, "%s", seen.text);
     evidence->shows = shows[row->shows];
     evidence->is_trace = true;
     evidence->is_path = row->look == TN_LOOK_LIBRARY;
@@ -91,10 +91,11 @@ static void report_variable(const tn_platform *platform, tni_platform_report *to
     snprintf(what, sizeof what, "variable %s", name);
     tni_visible_parse(value, &visible);
     to->traces.hides_all = visible.is_set && visible.count == 0;
-    tni_evidence *evidence = visible.is_set ? add(to, what, 1, "\"%.100s\": %zu device%s%s", value,
-                                                  visible.count, visible.count == 1 ? "" : "s",
-                                                  to->traces.hides_all ? ", which hides all" : "")
-                                            : add(to, what, 0, "not set");
+    tni_evidence *evidence = visible.is_set
+                                 ? add_evidence(to, what, 1, "\"%.100s\": %zu device%s%s", value,
+                                                visible.count, visible.count == 1 ? "" : "s",
+                                                to->traces.hides_all ? ", which hides all" : "")
+                                 : add_evidence(to, what, 0, "not set");
     evidence->shows = "choice";
 }
 
@@ -120,7 +121,7 @@ static void report_module(const tn_platform *platform, tni_platform_report *to)
         tn_text_fit(to->of_module, sizeof to->of_module,
                     offer->platform->message[0] ? offer->platform->message
                                                 : offer->record->message);
-    add(to, what, traces->ready, "%s", to->of_module)->shows = "module";
+    add_evidence(to, what, traces->ready, "%s", to->of_module)->shows = "module";
 }
 
 /* Reports faults in the properties that devices returned. */
@@ -137,7 +138,7 @@ static void report_device_faults(const tn_platform *platform, tni_platform_repor
         if (device->offer != offer || !device->fault[0])
             continue;
         snprintf(what, sizeof what, "properties of %s", device->id);
-        add(to, what, 0, "%s", device->fault)->shows = "module";
+        add_evidence(to, what, 0, "%s", device->fault)->shows = "module";
     }
     tni_mutex_unlock(&platform->set->lock);
 }

@@ -47,8 +47,8 @@ static void add_why_not_best(const tn_platform *platform, tni_platform_report *t
                  why, platform->name);
 }
 
-static void fill(tn_platform_list *list, size_t index, const tn_platform *platform,
-                 const tn_platform *current)
+static void fill_row(tn_platform_list *list, size_t index, const tn_platform *platform,
+                     const tn_platform *current)
 {
     tni_platform_report *detail = &list->details[index];
     tni_platform_examine(platform, detail);
@@ -108,7 +108,7 @@ static void write_choice(tn_platform_list *list, tni_platforms *set, const tn_pl
     }
 }
 
-static tn_platform_list *allocate(size_t count)
+static tn_platform_list *allocate_list(size_t count)
 {
     tn_platform_list *list = tni_alloc_zeroed(1, sizeof *list);
     if (!list)
@@ -134,13 +134,13 @@ tn_status tni_platform_list_of(tni_platforms *set, tn_platform_list **out, tn_er
     tni_platforms_weigh(set);
     size_t count = tni_platforms_count(set);
     const tn_platform **platforms = tni_alloc_zeroed(count, sizeof(const tn_platform *));
-    tn_platform_list *list = platforms ? allocate(count) : NULL;
+    tn_platform_list *list = platforms ? allocate_list(count) : NULL;
     if (list) {
         for (size_t i = 0; i < count; i++)
             platforms[i] = tni_platforms_at(set, i);
         sort(platforms, count);
         for (size_t i = 0; i < count; i++)
-            fill(list, i, platforms[i], current);
+            fill_row(list, i, platforms[i], current);
         list->choice_status = chosen;
         if (chosen)
             tn_text_fit(list->choice, sizeof list->choice, why.message);

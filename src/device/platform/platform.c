@@ -117,7 +117,7 @@ static const char *serving_in(const void *list, const char *platform)
 }
 
 /* The first language, or communicator, that any module offers for the platform; "" if none does. */
-static const char *serving(const tn_platform *platform, bool language)
+static const char *find_serving(const tn_platform *platform, bool language)
 {
     const tni_record *record;
     const char *name = NULL;
@@ -136,7 +136,7 @@ static const char *serving(const tn_platform *platform, bool language)
 const char *tn_platform_simple_compile_backend(const tn_platform *platform, const char **out_reason)
 {
     const tn_platform *p = of(platform);
-    const char *name = serving(p, true);
+    const char *name = find_serving(p, true);
     if (out_reason)
         *out_reason = name[0] ? "" : p->no_language;
     return name;
@@ -145,7 +145,7 @@ const char *tn_platform_simple_compile_backend(const tn_platform *platform, cons
 const char *tn_platform_communicator(const tn_platform *platform, const char **out_reason)
 {
     const tn_platform *p = of(platform);
-    const char *name = serving(p, false);
+    const char *name = find_serving(p, false);
     if (out_reason)
         *out_reason = name[0] ? "" : p->no_communicator;
     return name;
@@ -165,8 +165,8 @@ const char *const *tn_platform_supported_model_arch(const tn_platform *platform)
     return row && row->model_archs ? row->model_archs : everything;
 }
 
-static tn_status verify(const tn_platform *platform, const char *where, const char *what,
-                        const char *name, const char *const *list, tn_error *err)
+static tn_status verify_support(const tn_platform *platform, const char *where, const char *what,
+                                const char *name, const char *const *list, tn_error *err)
 {
     char there[200];
     size_t count = 0;
@@ -191,15 +191,15 @@ static tn_status verify(const tn_platform *platform, const char *where, const ch
 tn_status tn_platform_verify_quantization(const tn_platform *platform, const char *name,
                                           tn_error *err)
 {
-    return verify(of(platform), "tn_platform_verify_quantization", "quantization", name,
-                  tn_platform_supported_quantization(platform), err);
+    return verify_support(of(platform), "tn_platform_verify_quantization", "quantization", name,
+                          tn_platform_supported_quantization(platform), err);
 }
 
 tn_status tn_platform_verify_model_arch(const tn_platform *platform, const char *name,
                                         tn_error *err)
 {
-    return verify(of(platform), "tn_platform_verify_model_arch", "model architecture", name,
-                  tn_platform_supported_model_arch(platform), err);
+    return verify_support(of(platform), "tn_platform_verify_model_arch", "model architecture", name,
+                          tn_platform_supported_model_arch(platform), err);
 }
 
 tn_status tn_platform_is_async_output_supported(const tn_platform *platform, int32_t enforce_eager,

@@ -47,7 +47,7 @@ static void seed_one(tn_generator *generator, uint64_t seed)
     generator->state.offset = 0;
 }
 
-static tn_generator *create(uint64_t seed, uint64_t subsequence)
+static tn_generator *create_generator(uint64_t seed, uint64_t subsequence)
 {
     tn_generator *generator = tni_alloc_zeroed(1, sizeof *generator);
     if (generator)
@@ -61,7 +61,7 @@ tn_status tn_generator_create(uint64_t seed, tn_generator **out, tn_error *err)
     const char *where = "tn_generator_create";
     if (!out)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "out is NULL");
-    tn_generator *generator = create(seed, 0);
+    tn_generator *generator = create_generator(seed, 0);
     if (!generator)
         return tni_no_memory(err, where, "a generator");
     *out = generator;
@@ -70,7 +70,7 @@ tn_status tn_generator_create(uint64_t seed, tn_generator **out, tn_error *err)
 
 tn_status tni_generators_add(uint64_t subsequence, tn_generator **out, tn_error *err)
 {
-    tn_generator *generator = create(TN_SEED_DEFAULT, subsequence);
+    tn_generator *generator = create_generator(TN_SEED_DEFAULT, subsequence);
     if (!generator)
         return tni_no_memory(err, "generators", "a device's generator");
     lock();
@@ -116,8 +116,8 @@ tn_status tn_seed_everything(uint64_t seed, tn_error *err)
     return TN_OK;
 }
 
-static tn_status check(const tn_generator_state *state, const char *where, const char *name,
-                       tn_error *err)
+static tn_status check_state(const tn_generator_state *state, const char *where, const char *name,
+                             tn_error *err)
 {
     if (!state)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s is NULL", name);
@@ -131,7 +131,7 @@ static tn_status check(const tn_generator_state *state, const char *where, const
 tn_status tn_generator_state_get(const tn_generator *generator, tn_generator_state *out,
                                  tn_error *err)
 {
-    tn_status status = check(out, "tn_generator_state_get", "out", err);
+    tn_status status = check_state(out, "tn_generator_state_get", "out", err);
     if (status)
         return status;
     lock();
@@ -143,7 +143,7 @@ tn_status tn_generator_state_get(const tn_generator *generator, tn_generator_sta
 tn_status tn_generator_state_set(tn_generator *generator, const tn_generator_state *state,
                                  tn_error *err)
 {
-    tn_status status = check(state, "tn_generator_state_set", "state", err);
+    tn_status status = check_state(state, "tn_generator_state_set", "state", err);
     if (status)
         return status;
     lock();

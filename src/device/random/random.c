@@ -70,7 +70,7 @@ static void run_piece(void *user, int64_t index)
     job->fill(&source, job->kind, to - from, job->out + from * tni_fill_bytes[job->kind]);
 }
 
-static void fill(tn_generator *generator, int kind, void *out, size_t count)
+static void fill_numbers(tn_generator *generator, int kind, void *out, size_t count)
 {
     const size_t in_block = TN_PHILOX_WORDS / tni_fill_words[kind];
     uint64_t blocks = count / in_block + (count % in_block != 0);
@@ -160,7 +160,7 @@ static tn_status check_and_fill(const struct offer *offer, tn_generator *generat
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, offer->where, "out is NULL, and count is %lld",
                        (long long)count);
     if (count > 0)
-        fill(generator, kind, out, (size_t)count);
+        fill_numbers(generator, kind, out, (size_t)count);
     return TN_OK;
 }
 

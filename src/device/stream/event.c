@@ -6,7 +6,7 @@
 #include "device/graph/graph.h"
 #include "epoch.h"
 
-static tn_status null(const char *what, const char *where, tn_error *err)
+static tn_status fail_null(const char *what, const char *where, tn_error *err)
 {
     return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s is NULL", what);
 }
@@ -82,7 +82,7 @@ tn_status tn_event_create(tn_device *device, const tn_event_args *args, tn_event
     static const char where[] = "tn_event_create";
     tni_call call;
     if (!out)
-        return null("out", where, err);
+        return fail_null("out", where, err);
     tn_status status = args ? check_args(args, where, err) : TN_OK;
     if (!status)
         status = tni_device_or_default(device, &device, err);
@@ -106,7 +106,7 @@ tn_status tn_event_create(tn_device *device, const tn_event_args *args, tn_event
 static tn_status open_event(const tn_event *event, const char *where, tni_call *out, tn_error *err)
 {
     if (!event)
-        return null("the event", where, err);
+        return fail_null("the event", where, err);
     tn_status status = tni_device_open(event->device, where, out, err);
     return status ? status
                   : tni_device_epoch_check(event->device, event->epoch, "event", where, err);
@@ -182,7 +182,8 @@ static tn_status refuse_captured(const tn_event *event, const char *where, tn_er
 
 /* A stream that waits for an event of a capture becomes part of that capture. A captured stream may
  * wait for no other event. */
-static tn_status join(const tn_event *event, tn_stream *stream, const char *where, tn_error *err)
+static tn_status join_capture(const tn_event *event, tn_stream *stream, const char *where,
+                              tn_error *err)
 {
     if (!is_captured(event))
         return tni_capture_reject(stream, where, "the event was recorded outside the capture", err);
@@ -200,7 +201,7 @@ static tn_status wait_for(tn_event *event, tn_stream *stream, const char *where,
         status = open_event(event, where, &of_event, err);
     if (status || !event->native || !is_recorded(event))
         return status;
-    status = join(event, stream, where, err);
+    status = join_capture(event, stream, where, err);
     if (!status && stream->device->offer != event->device->offer)
         return tn_event_synchronize(event, err);
     if (status)
@@ -216,7 +217,7 @@ tn_status tn_event_wait(tn_event *event, tn_stream *stream, tn_error *err)
 {
     static const char where[] = "tn_event_wait";
     if (!event)
-        return null("the event", where, err);
+        return fail_null("the event", where, err);
     return wait_for(event, stream ? stream : tn_stream_current(event->device), where, err);
 }
 
@@ -226,8 +227,8 @@ tn_status tn_stream_wait_event(tn_stream *stream, tn_event *event, tn_error *err
 }
 
 /* Whether the last record has completed; host events complete at once. */
-static tn_status query(const tn_event *event, const tni_call *call, const char *where,
-                       int32_t *out_done, tn_error *err)
+static tn_status query_event(const tn_event *event, const tni_call *call, const char *where,
+                             int32_t *out_done, tn_error *err)
 {
     int32_t done = 1;
     tn_status status = refuse_captured(event, where, err);
@@ -249,9 +250,9 @@ tn_status tn_event_query(tn_event *event, int32_t *out_done, tn_error *err)
     static const char where[] = "tn_event_query";
     tni_call call;
     if (!out_done)
-        return null("out_done", where, err);
+        return fail_null("out_done", where, err);
     tn_status status = open_event(event, where, &call, err);
-    return status ? status : query(event, &call, where, out_done, err);
+    return status ? status : query_event(event, &call, where, out_done, err);
 }
 
 tn_status tn_event_synchronize(tn_event *event, tn_error *err)
@@ -274,7 +275,7 @@ static tn_status check_pair(const tn_event *start, const tn_event *stop, const c
                             tn_error *err)
 {
     if (!start || !stop)
-        return null(start ? "stop" : "start", where, err);
+        return fail_null(start ? "stop" : "start", where, err);
     if (start->device != stop->device)
         return tn_fail(err, TN_INCOMPATIBLE, 0, where,
                        "the events belong to %s and %s; elapsed time needs two events of one "
@@ -293,7 +294,7 @@ static tn_status check_done(const tn_event *event, const char *name, const tni_c
                             const char *where, tn_error *err)
 {
     int32_t done = 0;
-    tn_status status = query(event, call, where, &done, err);
+    tn_status status = query_event(event, call, where, &done, err);
     if (!status && !done)
         status = tn_fail(err, TN_NOT_READY, 0, where,
                          "%s is recorded on %s, but its stream has not reached it; "
@@ -315,7 +316,7 @@ tn_status tn_event_elapsed_time(tn_event *start, tn_event *stop, double *out_ms,
     tn_error said = {0};
     double ms = 0;
     if (!out_ms)
-        return null("out_ms", where, err);
+        return fail_null("out_ms", where, err);
     tn_status status = check_pair(start, stop, where, err);
     if (!status)
         status = open_event(start, where, &call, err);
@@ -348,7 +349,7 @@ tn_status tn_event_export(tn_event *event, tn_event_handle *out, tn_error *err)
     tn_error said = {0};
     tn_event_handle handle = {{0}};
     if (!out)
-        return null("out", where, err);
+        return fail_null("out", where, err);
     tn_status status = open_event(event, where, &call, err);
     if (!status && !(event->flags & TN_EVENT_INTERPROCESS))
         status = tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
@@ -387,7 +388,7 @@ tn_status tn_event_import(tn_device *device, const tn_event_handle *handle, tn_e
     static const char where[] = "tn_event_import";
     tni_call call;
     if (!handle || !out)
-        return null(handle ? "out" : "the handle", where, err);
+        return fail_null(handle ? "out" : "the handle", where, err);
     tn_status status = tni_device_or_default(device, &device, err);
     if (!status)
         status = tni_device_open(device, where, &call, err);

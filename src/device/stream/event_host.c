@@ -77,7 +77,7 @@ void tni_event_host_export(const tn_event *event, tn_event_handle *out)
     memcpy(out->bytes, &made, sizeof made);
 }
 
-static tn_status check(const tn_event *event, const layout *given, tn_error *err)
+static tn_status check_handle(const tn_event *event, const layout *given, tn_error *err)
 {
     static const char where[] = "tn_event_import";
     unsigned char digest[TNI_SHA256_SIZE];
@@ -100,7 +100,7 @@ tn_status tni_event_host_import(tn_event *event, const tn_event_handle *handle, 
     layout given;
     tni_shared *shared = NULL;
     memcpy(&given, handle->bytes, sizeof given);
-    tn_status status = check(event, &given, err);
+    tn_status status = check_handle(event, &given, err);
     if (!status)
         status = tni_shared_open(given.name, sizeof(page), &shared, err);
     if (status)

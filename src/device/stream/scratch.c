@@ -13,17 +13,17 @@ static bool is_queued(const tn_stream *stream)
     return stream->device->offer && tni_row_has_streams(stream->device->offer->platform->row);
 }
 
-static void destroy(const tn_stream *stream, tni_scratch *scratch)
+static void destroy_scratch(const tn_stream *stream, tni_scratch *scratch)
 {
     tni_memory_release(stream->device, scratch->memory, scratch->epoch);
     tni_release(scratch);
 }
 
 /* Keeps the block while queued work may still use it; without queues frees it at once. */
-static void leave(tn_stream *stream, tni_scratch *scratch)
+static void keep_scratch(tn_stream *stream, tni_scratch *scratch)
 {
     if (!is_queued(stream)) {
-        destroy(stream, scratch);
+        destroy_scratch(stream, scratch);
         return;
     }
     scratch->next = atomic_load(&stream->left);
@@ -88,7 +88,7 @@ tn_status tni_scratch_acquire(tn_stream *stream, uint64_t bytes, const char *whe
         return TN_OK;
     }
     if (found)
-        leave(stream, found);
+        keep_scratch(stream, found);
     tni_scratch *made = tni_alloc_zeroed(1, sizeof *made);
     if (!made)
         return tni_no_memory(err, where, "scratch memory");
@@ -109,7 +109,7 @@ void tni_scratch_release(tn_stream *stream, tni_scratch *scratch)
     }
     tni_scratch *other = atomic_exchange(&stream->scratch, scratch);
     if (other)
-        leave(stream, other);
+        keep_scratch(stream, other);
 }
 
 /* A captured stream cannot be waited for: its memory is passed on to the device's default
@@ -117,10 +117,10 @@ void tni_scratch_release(tn_stream *stream, tni_scratch *scratch)
 static void pass_on(tn_stream *stream, tni_scratch *idle, tni_scratch *left)
 {
     if (idle)
-        leave(stream->device->standard, idle);
+        keep_scratch(stream->device->standard, idle);
     while (left) {
         tni_scratch *next = left->next;
-        leave(stream->device->standard, left);
+        keep_scratch(stream->device->standard, left);
         left = next;
     }
 }
@@ -139,10 +139,10 @@ void tni_scratch_end(tn_stream *stream)
         tni_stream_epoch(stream) == call.epoch)
         (void)call.row->stream_synchronize(call.self, call.device, stream->native, &said);
     if (idle)
-        destroy(stream, idle);
+        destroy_scratch(stream, idle);
     while (left) {
         tni_scratch *next = left->next;
-        destroy(stream, left);
+        destroy_scratch(stream, left);
         left = next;
     }
 }

@@ -32,7 +32,7 @@ tn_status tni_device_epoch_check(const tn_device *device, int32_t epoch, const c
                    what, device->id);
 }
 
-static tn_status null(const char *what, const char *where, tn_error *err)
+static tn_status fail_null(const char *what, const char *where, tn_error *err)
 {
     return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s is NULL", what);
 }
@@ -54,7 +54,7 @@ static tn_status open_for_query(tn_stream *stream, const char *where, tni_call *
 tn_status tni_stream_open(const tn_stream *stream, const char *where, tni_call *out, tn_error *err)
 {
     if (!stream)
-        return null("the stream", where, err);
+        return fail_null("the stream", where, err);
     tn_status status = tni_device_open(stream->device, where, out, err);
     if (!status)
         status =
@@ -68,7 +68,7 @@ tn_status tni_stream_for_step(tn_stream *stream, tn_device *device, const char *
                               tn_stream **out, tn_error *err)
 {
     if (!device)
-        return null("the device", where, err);
+        return fail_null("the device", where, err);
     if (!stream)
         stream = tn_stream_current(device);
     if (stream->device != device)
@@ -158,7 +158,7 @@ tn_status tn_stream_create(tn_device *device, const tn_stream_args *args, tn_str
     static const char where[] = "tn_stream_create";
     tni_call call;
     if (!out)
-        return null("out", where, err);
+        return fail_null("out", where, err);
     if (args && !TN_HAS(args, tn_stream_args, priority))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "args->struct_size is too small");
     if (args && TN_HAS(args, tn_stream_args, reserved) && args->reserved)
@@ -188,7 +188,7 @@ tn_status tn_stream_wrap(tn_device *device, void *raw, tn_stream **out, tn_error
     static const char where[] = "tn_stream_wrap";
     tni_call call;
     if (!out)
-        return null("out", where, err);
+        return fail_null("out", where, err);
     tn_status status = tni_device_or_default(device, &device, err);
     if (!status)
         status = tni_device_open(device, where, &call, err);
@@ -253,7 +253,7 @@ tn_status tn_stream_query(tn_stream *stream, int32_t *out_done, tn_error *err)
     tni_call call;
     int32_t done = 1;
     if (!out_done)
-        return null("out_done", where, err);
+        return fail_null("out_done", where, err);
     tn_status status = open_for_query(stream, where, &call, err);
     if (!status && tni_row_has_streams(call.row)) {
         tn_error said = {0};

@@ -118,7 +118,7 @@ static bool make_current(tn_stream *stream)
     return true;
 }
 
-static tn_status set(tn_stream *stream, const char *where, tn_error *err)
+static tn_status set_stream(tn_stream *stream, const char *where, tn_error *err)
 {
     if (!stream)
         return tn_fail(
@@ -133,7 +133,7 @@ static tn_status set(tn_stream *stream, const char *where, tn_error *err)
 
 tn_status tn_stream_set(tn_stream *stream, tn_error *err)
 {
-    return set(stream, "tn_stream_set", err);
+    return set_stream(stream, "tn_stream_set", err);
 }
 
 tn_status tn_stream_guard_enter(tn_stream_guard *guard, tn_stream *stream, tn_error *err)
@@ -146,7 +146,7 @@ tn_status tn_stream_guard_enter(tn_stream_guard *guard, tn_stream *stream, tn_er
         return status;
     tn_stream *previous = tn_stream_current(stream->device);
     retain_stream(previous);
-    status = set(stream, where, err);
+    status = set_stream(stream, where, err);
     if (status) {
         tn_stream_release(previous);
         tn_device_guard_leave(&guard->device);

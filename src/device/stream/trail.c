@@ -41,7 +41,7 @@ void tni_trail_add(tn_stream *stream, const tni_trace *trace)
         gone.release(gone.object);
 }
 
-static size_t list(tni_trail *trail, tni_buffer *out)
+static size_t list_steps(tni_trail *trail, tni_buffer *out)
 {
     size_t count = 0;
     tni_latch_lock(&trail->lock);
@@ -60,7 +60,7 @@ tn_status tni_trail_report(tn_stream *stream, tn_status status, tn_error *err)
 {
     tni_trail *trail = atomic_load_explicit(&stream->trail, memory_order_acquire);
     tni_buffer text = {0};
-    if (status != TN_DEVICE_LOST || !trail || list(trail, &text) == 0)
+    if (status != TN_DEVICE_LOST || !trail || list_steps(trail, &text) == 0)
         return status;
     tni_log(TN_LOG_ERROR, "%s was lost; last on the stream, newest first: %s", stream->device->id,
             tni_buffer_text(&text));

@@ -14,7 +14,7 @@ typedef struct given {
     int64_t dims[];   /* shape and strides */
 } given;
 
-static void end(given *g)
+static void end_export(given *g)
 {
     tni_owner_release(g->owner);
     tni_release(g);
@@ -22,12 +22,12 @@ static void end(given *g)
 
 static void delete_versioned(tn_dlpack_versioned *self)
 {
-    end((given *)self);
+    end_export((given *)self);
 }
 
 static void delete_legacy(tn_dlpack_managed *self)
 {
-    end((given *)self);
+    end_export((given *)self);
 }
 
 /* Whether data is a vendor's handle, to which no offset can be added. */
@@ -38,7 +38,7 @@ static bool is_handle(int32_t device_type)
 }
 
 /* Always sets strides, and avoids an offset where possible: some consumers ignore them. */
-static void describe(const tn_tensor *tensor, int64_t *dims, tn_dlpack_tensor *out)
+static void describe_export(const tn_tensor *tensor, int64_t *dims, tn_dlpack_tensor *out)
 {
     int32_t ndim = tensor->ndim;
     bool offset = is_handle(tensor->device_type);
@@ -72,7 +72,8 @@ static tn_status find_stream(tn_device *device, int64_t consumer, tn_stream **ou
 }
 
 /* Makes the consumer's stream wait for the work queued on the calling thread's. */
-static tn_status order(const tn_tensor *tensor, int64_t consumer, const char *where, tn_error *err)
+static tn_status order_streams(const tn_tensor *tensor, int64_t consumer, const char *where,
+                               tn_error *err)
 {
     tn_device *device;
     tn_stream *theirs = NULL;
@@ -110,7 +111,7 @@ static given *export_tensor(const tn_tensor *tensor, int64_t consumer, const cha
         *out_status = tni_no_memory(err, where, "a managed tensor");
         return NULL;
     }
-    *out_status = order(tensor, consumer, where, err);
+    *out_status = order_streams(tensor, consumer, where, err);
     if (*out_status) {
         tni_release(g);
         return NULL;
@@ -137,7 +138,7 @@ tn_status tn_dlpack_export(const tn_tensor *tensor, int64_t consumer, tn_dlpack_
         .deleter = delete_versioned,
         .flags = tensor->flags & (TN_TENSOR_READ_ONLY | TN_TENSOR_COPIED),
     };
-    describe(tensor, g->dims, &g->form.versioned.tensor);
+    describe_export(tensor, g->dims, &g->form.versioned.tensor);
     *out = &g->form.versioned;
     return TN_OK;
 }
@@ -157,7 +158,7 @@ tn_status tn_dlpack_export_legacy(const tn_tensor *tensor, int64_t consumer,
     if (!g)
         return status;
     g->form.legacy = (tn_dlpack_managed){.manager = g, .deleter = delete_legacy};
-    describe(tensor, g->dims, &g->form.legacy.tensor);
+    describe_export(tensor, g->dims, &g->form.legacy.tensor);
     *out = &g->form.legacy;
     return TN_OK;
 }

@@ -31,8 +31,8 @@ void tni_owner_release(tni_owner *owner)
 }
 
 /* Describes a tensor whose owner stores its shape and, unless NULL, its strides. */
-static void describe(tni_owner *owner, tn_dtype dtype, const int64_t *shape, const int64_t *strides,
-                     int32_t ndim, tn_tensor *out)
+static void describe_tensor(tni_owner *owner, tn_dtype dtype, const int64_t *shape,
+                            const int64_t *strides, int32_t ndim, tn_tensor *out)
 {
     size_t bytes = (size_t)ndim * sizeof *shape;
     memset(out, 0, sizeof *out);
@@ -84,7 +84,7 @@ tn_status tn_tensor_create(tn_device *device, tn_dtype dtype, const int64_t *sha
         tni_release(owner);
         return status;
     }
-    describe(owner, dtype, shape, NULL, ndim, &made);
+    describe_tensor(owner, dtype, shape, NULL, ndim, &made);
     made.data = owner->memory;
     *out = made;
     return TN_OK;
@@ -105,7 +105,7 @@ tn_status tn_tensor_wrap(tn_device *device, void *data, tn_dtype dtype, const in
     tni_owner *owner = tni_owner_create(device, 2 * (size_t)ndim);
     if (!owner)
         return tni_no_memory(err, where, "a tensor's owner");
-    describe(owner, dtype, shape, strides, ndim, &made);
+    describe_tensor(owner, dtype, shape, strides, ndim, &made);
     made.data = data;
     status = tni_tensor_measure(&made, where, "out", &layout, err);
     if (status) {

@@ -55,7 +55,7 @@ typedef struct sides {
     int64_t size;
 } sides;
 
-static tn_status check(sides *s, tn_error *err)
+static tn_status check_sides(sides *s, tn_error *err)
 {
     tni_layout from, to;
     tn_status status = tni_tensor_measure(s->from, where, "from", &from, err);
@@ -121,7 +121,7 @@ tn_status tn_copy(tn_stream *stream, const tn_tensor *from, const tn_tensor *to,
 {
     sides s = {.from = from, .to = to};
     tni_walk walk;
-    tn_status status = check(&s, err);
+    tn_status status = check_sides(&s, err);
     if (status || s.elements == 0)
         return status;
     tni_walk_plan(from, to, s.size, &walk);

@@ -65,7 +65,8 @@ static tn_status count_elements(const subject *s, tn_dtype dtype, const int64_t 
 }
 
 /* The lowest and the highest byte, for strides of any sign. */
-static bool span(const int64_t *shape, const int64_t *strides, int32_t ndim, tni_layout *out)
+static bool compute_span(const int64_t *shape, const int64_t *strides, int32_t ndim,
+                         tni_layout *out)
 {
     int64_t low = 0, high = out->size, reach;
     for (int32_t i = 0; i < ndim; i++) {
@@ -116,7 +117,7 @@ tn_status tni_layout_of(tn_dtype dtype, const int64_t *shape, const int64_t *str
     layout.high = layout.bytes;
     if (strides && layout.elements > 0) {
         layout.dense = is_dense(shape, strides, ndim);
-        if (!span(shape, strides, ndim, &layout))
+        if (!compute_span(shape, strides, ndim, &layout))
             return reject_tensor(&s, "its strides span more than 63 bits of bytes");
     }
     *out = layout;

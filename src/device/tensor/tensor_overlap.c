@@ -90,7 +90,7 @@ static bool rows_overlap(const tni_walk *walk, question *q)
 }
 
 /* Uses the terms from `at` on. */
-static bool reaches(question *q, int32_t at, int64_t low, int64_t high)
+static bool sum_reaches(question *q, int32_t at, int64_t low, int64_t high)
 {
     if (high < 0 || low > q->rest[at])
         return false;
@@ -102,7 +102,7 @@ static bool reaches(question *q, int32_t at, int64_t low, int64_t high)
     int64_t last = most < t->count ? most : t->count;
     for (int64_t i = first; i <= last && q->budget > 0; i++) {
         q->budget--;
-        if (reaches(q, at + 1, low - i * t->step, high - i * t->step))
+        if (sum_reaches(q, at + 1, low - i * t->step, high - i * t->step))
             return true;
     }
     return false;
@@ -136,7 +136,7 @@ static bool meets_itself(const int64_t *shape, const int64_t *strides, int32_t n
             return false;
     }
     q.low -= step;
-    return q.low >= 0 && sum_up(&q) && reaches(&q, 0, q.low, q.low);
+    return q.low >= 0 && sum_up(&q) && sum_reaches(&q, 0, q.low, q.low);
 }
 
 bool tni_strides_overlap(const int64_t *shape, const int64_t *strides, int32_t ndim)
@@ -151,7 +151,7 @@ bool tni_strides_overlap(const int64_t *shape, const int64_t *strides, int32_t n
 bool tni_walk_overlaps(const tni_walk *walk)
 {
     question q;
-    return rows_overlap(walk, &q) && reaches(&q, 0, q.low, q.high);
+    return rows_overlap(walk, &q) && sum_reaches(&q, 0, q.low, q.high);
 }
 
 /* Adds the steps of one tensor, multiplied by `sign`. */
@@ -175,5 +175,5 @@ bool tni_tensors_overlap(const tn_tensor *a, int64_t a_size, const tn_tensor *b,
     question q;
     return set_interval(&q, tni_tensor_first(a), a_size, tni_tensor_first(b), b_size) &&
            add_tensor(&q, a, a_size, 1) && add_tensor(&q, b, b_size, -1) && sum_up(&q) &&
-           reaches(&q, 0, q.low, q.high);
+           sum_reaches(&q, 0, q.low, q.high);
 }

@@ -64,9 +64,9 @@ static tn_status send_parts(const draw *d, passage *p, const tn_tensor *tensor,
 }
 
 /* Fills through the host, from `state` on; NULL: from the generator's state. */
-static tn_status send(const draw *d, tn_generator *generator, const tn_generator_state *state,
-                      tn_device *device, const tn_tensor *tensor, const tni_layout *layout,
-                      tn_error *err)
+static tn_status fill_through_host(const draw *d, tn_generator *generator,
+                                   const tn_generator_state *state, tn_device *device,
+                                   const tn_tensor *tensor, const tni_layout *layout, tn_error *err)
 {
     tn_generator_state taken;
     int64_t part = layout->elements < PART ? layout->elements : PART;
@@ -96,7 +96,7 @@ static tn_status make_there(const draw *d, tn_generator *generator, tn_device *d
     tni_call call;
     tn_status status = tni_device_open(device, d->where, &call, err);
     if (!status && !call.row->random)
-        return send(d, generator, NULL, device, tensor, layout, err);
+        return fill_through_host(d, generator, NULL, device, tensor, layout, err);
     if (!status)
         status = tni_stream_for(NULL, device, d->where, &stream, err);
     if (status)
@@ -115,7 +115,7 @@ static tn_status make_there(const draw *d, tn_generator *generator, tn_device *d
     bool aligned = (uintptr_t)job.to % (uintptr_t)layout->size == 0;
     status = aligned ? call.row->random(call.self, &job, &said) : TN_UNSUPPORTED;
     if (status == TN_UNSUPPORTED || status == TN_UNAVAILABLE)
-        return send(d, generator, &state, device, tensor, layout, err);
+        return fill_through_host(d, generator, &state, device, tensor, layout, err);
     return tni_device_result_check(&call, d->where, status, &said, err);
 }
 
@@ -127,8 +127,8 @@ static tn_status refuse_recorded(tn_stream *stream, const char *where, tn_error 
                : tni_capture_reject(stream, where, why, err);
 }
 
-static tn_status fill(const draw *d, tn_generator *generator, const tn_tensor *tensor,
-                      tn_error *err)
+static tn_status fill_tensor(const draw *d, tn_generator *generator, const tn_tensor *tensor,
+                             tn_error *err)
 {
     tni_layout layout;
     tn_device *device;
@@ -156,12 +156,12 @@ static tn_status fill(const draw *d, tn_generator *generator, const tn_tensor *t
 
 tn_status tn_random_uniform(tn_generator *generator, const tn_tensor *tensor, tn_error *err)
 {
-    return fill(&(draw){"tn_random_uniform", tn_random_fill_uniform, TN_RANDOM_UNIFORM}, generator,
-                tensor, err);
+    return fill_tensor(&(draw){"tn_random_uniform", tn_random_fill_uniform, TN_RANDOM_UNIFORM},
+                       generator, tensor, err);
 }
 
 tn_status tn_random_normal(tn_generator *generator, const tn_tensor *tensor, tn_error *err)
 {
-    return fill(&(draw){"tn_random_normal", tn_random_fill_normal, TN_RANDOM_NORMAL}, generator,
-                tensor, err);
+    return fill_tensor(&(draw){"tn_random_normal", tn_random_fill_normal, TN_RANDOM_NORMAL},
+                       generator, tensor, err);
 }

@@ -143,7 +143,7 @@ static void choose_current(const tni_pointers *platforms, tni_snapshot *into)
     }
 }
 
-static tn_status fill(const lists *now, tni_snapshot **out, tn_error *err)
+static tn_status fill_snapshot(const lists *now, tni_snapshot **out, tn_error *err)
 {
     tni_snapshot *snapshot = tni_snapshot_create(now->platforms.count, now->devices.count);
     if (!snapshot)
@@ -162,9 +162,10 @@ tn_status tni_snapshot_take(tni_platforms *set, tni_snapshot **out, tn_error *er
     lists now = {0};
     tn_status status = tni_platforms_sync(set, err);
     if (!status && !copy_lists(set, &now))
-        status = tni_no_memory(err, "tn_worker_snapshot_take", "the lists of platforms and devices");
+        status =
+            tni_no_memory(err, "tn_worker_snapshot_take", "the lists of platforms and devices");
     if (!status)
-        status = fill(&now, out, err);
+        status = fill_snapshot(&now, out, err);
     tni_release(now.platforms.items);
     tni_release(now.devices.items);
     return status;

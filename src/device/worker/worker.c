@@ -16,18 +16,18 @@ static _Atomic int64_t readers;
 /* 1 + the fork generation of the process that took the last snapshot; 0: none yet. */
 static _Atomic unsigned taken_by;
 
-static const tni_snapshot *enter(void)
+static const tni_snapshot *enter_reader(void)
 {
     atomic_fetch_add(&readers, 1);
     return atomic_load(&now);
 }
 
-static void leave(void)
+static void leave_reader(void)
 {
     atomic_fetch_sub(&readers, 1);
 }
 
-static void retire(tni_snapshot *snapshot)
+static void retire_snapshot(tni_snapshot *snapshot)
 {
     snapshot->next = atomic_load(&replaced);
     while (!atomic_compare_exchange_weak(&replaced, &snapshot->next, snapshot)) {
@@ -42,18 +42,18 @@ static void release_replaced(void)
     while (list) {
         tni_snapshot *next = list->next;
         if (is_read)
-            retire(list);
+            retire_snapshot(list);
         else
             tni_release(list);
         list = next;
     }
 }
 
-static void swap(tni_snapshot *snapshot)
+static void swap_snapshot(tni_snapshot *snapshot)
 {
     tni_snapshot *before = atomic_exchange(&now, snapshot);
     if (before)
-        retire(before);
+        retire_snapshot(before);
     release_replaced();
 }
 
@@ -72,7 +72,7 @@ tn_status tni_worker_snapshot_take(tni_platforms *set, tn_error *err)
     if (status)
         return status;
     atomic_store(&taken_by, by);
-    swap(snapshot);
+    swap_snapshot(snapshot);
     return TN_OK;
 }
 
@@ -93,10 +93,10 @@ tn_status tn_worker_snapshot_save(char **out_text, tn_error *err)
     static const char where[] = "tn_worker_snapshot_save";
     if (!out_text)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "out_text is NULL");
-    const tni_snapshot *snapshot = enter();
+    const tni_snapshot *snapshot = enter_reader();
     tn_status status =
         snapshot ? tni_snapshot_write(snapshot, out_text, err) : no_snapshot(where, err);
-    leave();
+    leave_reader();
     return status;
 }
 
@@ -107,7 +107,7 @@ tn_status tn_worker_snapshot_load(const char *text, tn_error *err)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tn_worker_snapshot_load", "text is NULL");
     tn_status status = tni_snapshot_read(text, &snapshot, err);
     if (!status)
-        swap(snapshot);
+        swap_snapshot(snapshot);
     return status;
 }
 
@@ -133,12 +133,12 @@ static tn_status no_such(const tni_snapshot *snapshot, const char *name, const c
                    tni_words_hint(nearest, hint));
 }
 
-/* Common start of all queries. The caller must call leave() in any case. */
+/* Common start of all queries. The caller must call leave_reader() in any case. */
 static tn_status find_seen_platform(const char *name, const char *where,
                                     const tni_snapshot **out_snapshot, tni_seen_platform **out,
                                     tn_error *err)
 {
-    const tni_snapshot *snapshot = enter();
+    const tni_snapshot *snapshot = enter_reader();
     if (!name)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "platform is NULL");
     if (!snapshot)
@@ -149,8 +149,9 @@ static tn_status find_seen_platform(const char *name, const char *where,
 }
 
 /* As tn_device_set, for any number but -1. */
-static tn_status find(const tni_snapshot *snapshot, const tni_seen_platform *platform,
-                      int32_t index, const char *where, const tni_seen_device **out, tn_error *err)
+static tn_status find_seen_device(const tni_snapshot *snapshot, const tni_seen_platform *platform,
+                                  int32_t index, const char *where, const tni_seen_device **out,
+                                  tn_error *err)
 {
     const tni_seen_device *device = tni_snapshot_device(snapshot, platform, index);
     if (!device && platform->devices == 0)
@@ -173,7 +174,7 @@ tn_status tn_worker_device_count(const char *platform, int32_t *out, tn_error *e
     tn_status status = find_seen_platform(platform, where, &snapshot, &seen, err);
     if (!status)
         *out = seen->devices;
-    leave();
+    leave_reader();
     return status;
 }
 
@@ -185,11 +186,11 @@ tn_status tn_worker_set_device(const char *platform, int32_t index, tn_error *er
     tni_seen_platform *seen = NULL;
     tn_status status = find_seen_platform(platform, where, &snapshot, &seen, err);
     if (!status && index != -1) {
-        status = find(snapshot, seen, index, where, &device, err);
+        status = find_seen_device(snapshot, seen, index, where, &device, err);
         if (!status)
             atomic_store(&seen->current, index);
     }
-    leave();
+    leave_reader();
     return status;
 }
 
@@ -203,11 +204,11 @@ tn_status tn_worker_current_device(const char *platform, int32_t *out, tn_error 
     tn_status status = find_seen_platform(platform, where, &snapshot, &seen, err);
     if (!status)
         *out = atomic_load(&seen->current);
-    leave();
+    leave_reader();
     return status;
 }
 
-/* The device of a number; -1 is the current one. The caller must call leave() in any case. */
+/* The device of a number; -1 is the current one. The caller must call leave_reader() in any case. */
 static tn_status begin_device(const char *platform, int32_t index, const char *where,
                               const tni_seen_device **out, tn_error *err)
 {
@@ -217,7 +218,7 @@ static tn_status begin_device(const char *platform, int32_t index, const char *w
     if (status)
         return status;
     int32_t wanted = index == -1 ? atomic_load(&seen->current) : index;
-    return find(snapshot, seen, wanted, where, out, err);
+    return find_seen_device(snapshot, seen, wanted, where, out, err);
 }
 
 tn_status tn_worker_plans_only(const char *platform, int32_t index, int32_t *out, tn_error *err)
@@ -229,7 +230,7 @@ tn_status tn_worker_plans_only(const char *platform, int32_t index, int32_t *out
     tn_status status = begin_device(platform, index, where, &device, err);
     if (!status)
         *out = device->plans_only;
-    leave();
+    leave_reader();
     return status;
 }
 
@@ -252,6 +253,6 @@ tn_status tn_worker_properties(const char *platform, int32_t index, tn_device_pr
     tn_status status = begin_device(platform, index, where, &device, err);
     if (!status)
         copy_properties(&device->properties, out);
-    leave();
+    leave_reader();
     return status;
 }
