@@ -134,8 +134,8 @@ static void print_time_words(const tn_decision *decision)
 {
     static const char *const words[][2] = {
         {"measured", "timed on this device"},
-        {"modelled", "predicted by the kernel's cost function"},
-        {"predicted", "predicted from the kernel's compute rate and bandwidth"}};
+        {"modelled", "from the kernel's cost function"},
+        {"predicted", "from the kernel's compute rate and bandwidth"}};
     text_line line = {0};
     for (size_t w = 0; w < sizeof words / sizeof words[0]; w++) {
         size_t i = 0;

@@ -409,8 +409,8 @@ class Text(Case):
 
     def test_says_what_the_words_of_times_mean(self):
         """Only of words that stand there."""
-        meant = {"measured": "timed on this device", "modelled": "predicted by the kernel's cost function",
-                 "predicted": "predicted from the kernel's compute rate and bandwidth"}
+        meant = {"measured": "timed on this device", "modelled": "from the kernel's cost function",
+                 "predicted": "from the kernel's compute rate and bandwidth"}
         script.write_text(self.place("list"), SOFTMAX + "\n")
         for problem, words in ((MATMUL, {"modelled", "predicted"}), (SOFTMAX, {"measured"})):
             tuned = ("--set", "tuning.enabled=true") if words == {"measured"} else ()
