@@ -518,8 +518,8 @@ static tni_rules *random_list(uint64_t *seed)
         snprintf(text, sizeof text, "%s%s%s", ops[random_next(seed, COUNT(ops))],
                  kinds[random_next(seed, COUNT(kinds))], ends[random_next(seed, COUNT(ends))]);
         tni_rule_request add = {.selector = text,
-                             .strength = (int32_t)random_next(seed, TN_FORBID + 1),
-                             .setting = rows[random_next(seed, COUNT(rows))]};
+                                .strength = (int32_t)random_next(seed, TN_FORBID + 1),
+                                .setting = rows[random_next(seed, COUNT(rows))]};
         tni_rules *more = NULL;
         if (change(rules, (int32_t)random_next(seed, 4), &add, 1, &more, NULL))
             continue;
