@@ -25,7 +25,8 @@ static const void *pointer_at(const void *args, size_t offset)
 static const tn_tensor *tensor_of(const tni_asked *asked, int32_t index)
 {
     size_t offset = asked->class->args.tensors[index];
-    return offset ? pointer_at(asked->args, offset) : NULL;
+    bool given = offset && *(const size_t *)asked->args >= offset + sizeof(void *);
+    return given ? pointer_at(asked->args, offset) : NULL;
 }
 
 /* Returns whether the operand is valid and is on another device than the output. */
@@ -86,9 +87,8 @@ static tn_status bring(tni_asked *asked, int32_t index, const stray *s, bool cop
 
 static bool is_whole(const tni_asked *asked, const tni_crossing *c)
 {
-    size_t size = asked->class->args.size;
-    return asked->args && *(const size_t *)asked->args >= size && size <= sizeof c->args &&
-           tensor_of(asked, asked->class->output);
+    return asked->args && *(const size_t *)asked->args >= asked->class->args.size &&
+           asked->class->args.size <= sizeof c->args && tensor_of(asked, asked->class->output);
 }
 
 tn_status tni_cross_begin(tni_asked *asked, bool copies, tni_crossing *out, tn_error *err)
@@ -102,8 +102,11 @@ tn_status tni_cross_begin(tni_asked *asked, bool copies, tni_crossing *out, tn_e
     const tni_asked given = *asked;
     tn_stream *const *stream = (const void *)((const char *)given.args + class->args.stream);
     out->stream = *stream ? *stream : tn_stream_current(out->device);
-    memcpy(out->args, given.args, class->args.size);
-    out->args[0] = class->args.size;
+    const size_t size = *(const size_t *)given.args; /* fields were added at the end */
+    memset(out->args, 0, sizeof out->args);
+    out->args[0] = size < sizeof out->args ? size : sizeof out->args;
+    memcpy((char *)out->args + sizeof size, (const char *)given.args + sizeof size,
+           out->args[0] - sizeof size);
     memset(out->tensors, 0, sizeof out->tensors);
     memset(out->copies, 0, sizeof out->copies);
     for (int32_t i = 0; class->operands[i] && !status; i++) {

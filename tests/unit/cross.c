@@ -170,6 +170,31 @@ static void failures_leave_nothing_behind(void **state)
     end(&p);
 }
 
+/* Arguments behind those that the first version had: they are kept, and cross as the others. */
+static void later_arguments_cross(void **state)
+{
+    enum { F8_ONE = 0x38 };
+    tn_error err;
+    (void)state;
+    for (int where = 0; where < 2; where++) {
+        tn_tensor a = toy_tensor(toys, TN_F8_E4M3FN, 1, 1, 1),
+                  b = toy_tensor(cpu, TN_F8_E4M3FN, 1, 1, 1);
+        tn_tensor out = toy_tensor(cpu, TN_F32, 1, 1, 1);
+        tn_tensor scale = toy_tensor(where ? toys : cpu, TN_F32, 1, 1, 1);
+        *(unsigned char *)a.data = *(unsigned char *)b.data = F8_ONE;
+        *(float *)scale.data = 8;
+        if (tn_matmul(crossing,
+                      TN_ARGS(matmul, .a = &a, .b = &b, .out = &out, .scale_a = &scale,
+                              .scale_b = &scale),
+                      &err))
+            fail_msg("%s", err.message);
+        assert_true(*(const float *)out.data == 64);
+        tn_tensor *const all[] = {&a, &b, &out, &scale};
+        for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+            tn_tensor_release(all[i]);
+    }
+}
+
 /* One call of every operator, with its inputs on the toy and its output on the cpu. */
 static void every_operator_crosses(void **state)
 {
@@ -210,6 +235,7 @@ int main(void)
         cmocka_unit_test(strides_cross_as_they_are),
         cmocka_unit_test(explaining_copies_nothing),
         cmocka_unit_test(failures_leave_nothing_behind),
+        cmocka_unit_test(later_arguments_cross),
         cmocka_unit_test(every_operator_crosses),
     };
     toys = toy_device();
