@@ -16,7 +16,8 @@
 
 static tn_status run_attention_backward(const tn_run *run, tn_error *err)
 {
-    tni_ref_attention_job job = tni_ref_attention_job_init(run);
+    tni_ref_attention_job job;
+    tni_ref_attention_job_init(run, &job);
     const bool in_long = job.element[TN_ATTENTION_Q]->dtype == TN_F64;
     job.query_blocks = tni_ref_block_count(job.at->queries);
     job.key_blocks = tni_ref_block_count(job.at->keys);

@@ -22,7 +22,8 @@ static int64_t longer_row(const tn_attention_op *at)
 
 static tn_status run_attention(const tn_run *run, tn_error *err)
 {
-    tni_ref_attention_job job = tni_ref_attention_job_init(run);
+    tni_ref_attention_job job;
+    tni_ref_attention_job_init(run, &job);
     const bool in_long = job.element[TN_ATTENTION_Q]->dtype == TN_F64;
     job.query_blocks = tni_ref_block_count(job.at->queries);
     job.blocks = job.at->batch * job.at->heads * job.query_blocks;

@@ -4,12 +4,12 @@
 /* Minimum products of a task, and the alignment of arrays. */
 enum { GRAIN = 16384, ALIGNMENT = 64 };
 
-tni_ref_attention_job tni_ref_attention_job_init(const tn_run *run)
+void tni_ref_attention_job_init(const tn_run *run, tni_ref_attention_job *out)
 {
-    tni_ref_attention_job job = {.run = run, .op = run->op, .at = &run->op->as.attention};
+    *out = (tni_ref_attention_job){
+        .run = run, .op = run->op, .at = &out->params, .params = tn_attention_params(run)};
     for (int32_t o = 0; o < TN_OP_OPERANDS_MAX; o++)
-        job.element[o] = tni_ref_operand_element(run->op, o);
-    return job;
+        out->element[o] = tni_ref_operand_element(run->op, o);
 }
 
 tni_ref_head tni_ref_head_of(const tni_ref_attention_job *job, int64_t b, int64_t h)

@@ -16,7 +16,8 @@ enum { TNI_REF_BLOCK_ROWS = 16, TNI_REF_VIEW_KEYS = 64 };
 typedef struct tni_ref_attention_job {
     const tn_run *run;
     const tn_op *op;
-    const tn_attention_op *at;
+    const tn_attention_op *at; /* `params` */
+    tn_attention_op params;    /* with the seed and offset of the run */
     const tni_ref_element *element[TN_OP_OPERANDS_MAX];
     int64_t query_blocks; /* of one head */
     int64_t key_blocks;   /* of one group; for attention-backward */
@@ -52,7 +53,7 @@ static inline int64_t tni_ref_block_count(int64_t all)
 }
 
 /* Initializes a job, except for the blocks. */
-tni_ref_attention_job tni_ref_attention_job_init(const tn_run *run);
+void tni_ref_attention_job_init(const tn_run *run, tni_ref_attention_job *out);
 
 tni_ref_head tni_ref_head_of(const tni_ref_attention_job *job, int64_t b, int64_t h);
 
@@ -89,7 +90,7 @@ tn_status tni_ref_attention_compute(tni_ref_attention_job *job, tn_error *err);
     (TN_ATTENTION_USES_WINDOW | TN_ATTENTION_USES_MASK | TN_ATTENTION_USES_ADDITIVE |         \
      TN_ATTENTION_USES_GROUPS | TN_ATTENTION_USES_SOFTCAP | TN_ATTENTION_USES_DROPOUT |       \
      TN_ATTENTION_USES_VALUE_SIZE | TN_ATTENTION_USES_STRIDES | TN_ATTENTION_USES_OUT_DTYPE | \
-     TN_ATTENTION_USES_OFFSET)
+     TN_ATTENTION_USES_OFFSET | TN_ATTENTION_USES_SEED)
 #define TNI_REF_ATTENTION_DIMS                                                    \
     (TN_ATTENTION_DIM_BATCH | TN_ATTENTION_DIM_HEADS | TN_ATTENTION_DIM_QUERIES | \
      TN_ATTENTION_DIM_KEYS)

@@ -6,7 +6,7 @@
  * NaN and infinity: a key that is excluded for a query (by its position, a length, false in a
  * boolean mask, or -infinity in a float mask) contributes nothing to that query, whatever K and V
  * contain there. A key that is not excluded contributes its weight times its value by the rules of
- * IEEE 754, even if the weight underflows to 0. The same holds for gradients. module/op.h has the
+ * IEEE 754, even if the weight underflows to 0. The same holds for gradients. module/op/attention.h has the
  * full rule; kernels of vendor libraries are not required to follow it.
  *
  * Thread-safety: Safe, if no other thread writes to the tensors. */
@@ -14,7 +14,9 @@
 #define TENON_ATTENTION_H
 
 #include "explain.h"
-#include "module/op.h"
+#include "module/op/attention.h"
+#include "module/op/attention_backward.h"
+#include "module/op/attention_merge.h"
 #include "tensor.h"
 
 TN_BEGIN_DECLS
@@ -44,7 +46,7 @@ enum { TN_LAYOUT_BHLD = 0, TN_LAYOUT_BLHD, TN_LAYOUT_COUNT };
  * that the key is seen. A float mask (Q's dtype or f32) is added to the scores. A padding mask,
  * which says which keys exist, is [batch, 1, 1, keys]. Packed: sequence b has the rows from
  * starts_q[b] up to, not including, starts_q[b + 1]; rows of out and lse before the first sequence
- * and after the last one are not written. module/op.h specifies the computation. */
+ * and after the last one are not written. module/op/attention.h specifies the computation. */
 typedef struct tn_attention_args {
     size_t struct_size;
     const tn_tensor *q;
@@ -74,8 +76,11 @@ typedef struct tn_attention_args {
     tn_stream *stream; /* NULL: the calling thread's current stream of the tensors' device */
     void *workspace;   /* memory on that device; NULL: the stream's own */
     uint64_t workspace_bytes;
+    /* i64 [2], contiguous, on the tensors' device: seed and offset of dropout, in place of those
+     * above; read when the kernel runs, also by each run of a graph. NULL: those above. */
+    const tn_tensor *seed_tensor;
 } tn_attention_args;
-TN_ENDS_WITH(tn_attention_args, workspace_bytes);
+TN_ENDS_WITH(tn_attention_args, seed_tensor);
 
 /* Backward pass of tn_attention: computes dq, dk and dv from dout. q, k, v, out, lse, mask and the
  * other parameters must be those of the forward call that computed out and lse. Packed sequences,
@@ -106,8 +111,9 @@ typedef struct tn_attention_backward_args {
     tn_stream *stream;
     void *workspace;
     uint64_t workspace_bytes;
+    const tn_tensor *seed_tensor;
 } tn_attention_backward_args;
-TN_ENDS_WITH(tn_attention_backward_args, workspace_bytes);
+TN_ENDS_WITH(tn_attention_backward_args, seed_tensor);
 
 /* Merges two attention results over different keys into the result over all keys: computes out and
  * lse from (in, lse_in) and (other, lse_other). in, other and out are [batch, heads, queries, size]

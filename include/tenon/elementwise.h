@@ -9,7 +9,11 @@
 #define TENON_ELEMENTWISE_H
 
 #include "explain.h"
-#include "module/op.h"
+#include "module/op/binary.h"
+#include "module/op/cast.h"
+#include "module/op/fill.h"
+#include "module/op/permute.h"
+#include "module/op/unary.h"
 #include "tensor.h"
 
 TN_BEGIN_DECLS

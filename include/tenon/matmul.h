@@ -5,7 +5,7 @@
 #define TENON_MATMUL_H
 
 #include "explain.h"
-#include "module/op.h"
+#include "module/op/matmul.h"
 #include "tensor.h"
 
 TN_BEGIN_DECLS

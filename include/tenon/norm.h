@@ -8,7 +8,8 @@
 #define TENON_NORM_H
 
 #include "explain.h"
-#include "module/op.h"
+#include "module/op/norm.h"
+#include "module/op/rotary.h"
 #include "tensor.h"
 
 TN_BEGIN_DECLS

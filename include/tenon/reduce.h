@@ -5,7 +5,8 @@
 #define TENON_REDUCE_H
 
 #include "explain.h"
-#include "module/op.h"
+#include "module/op/reduce.h"
+#include "module/op/softmax.h"
 #include "tensor.h"
 
 TN_BEGIN_DECLS

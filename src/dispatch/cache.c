@@ -116,7 +116,7 @@ static bool is_of(const tni_plan *plan, const key *k)
 /* Returns true if the plan's key equals `k`, ignoring alignments. */
 static bool is_of_any_alignment(const tni_plan *plan, const key *k)
 {
-    enum { AFTER = TNI_KEY_ALIGNMENTS + 1 };
+    enum { AFTER = TNI_KEY_ALIGNMENTS + TNI_ALIGNMENT_WORDS };
     return plan->key_count == k->count &&
            memcmp(plan->key, k->words, TNI_KEY_ALIGNMENTS * sizeof k->words[0]) == 0 &&
            memcmp(&plan->key[AFTER], &k->words[AFTER], (k->count - AFTER) * sizeof k->words[0]) ==
@@ -359,8 +359,8 @@ static tni_plan *find_of_alignment(const tni_question *question, const key *k, b
         on = on->next;
     tni_plan *plan = on ? on->newest : NULL;
     while (plan && !(is_of_any_alignment(plan, k) &&
-                     (!serves || tni_alignments_reach(k->words[TNI_KEY_ALIGNMENTS],
-                                                      plan->key[TNI_KEY_ALIGNMENTS]))))
+                     (!serves || tni_alignments_reach(tni_key_alignments(k->words),
+                                                      tni_key_alignments(plan->key)))))
         plan = plan->older;
     return plan;
 }
@@ -373,7 +373,7 @@ static void write_unaligned(const tni_question *question, const key *k, tni_buff
     lock();
     const tni_plan *plan = find_of_alignment(question, k, false);
     if (plan)
-        tni_alignments_set(&op, plan->key[TNI_KEY_ALIGNMENTS]);
+        tni_alignments_set(&op, tni_key_alignments(plan->key));
     unlock();
     if (plan)
         tni_problem_write(&op, question->device->id, out);
@@ -614,8 +614,8 @@ static tn_status check_op(int32_t op, const char *face, tn_error *err)
 {
     if (op == TN_OP_NONE || tni_op_class_of(op))
         return TN_OK;
-    return tn_fail(err, TN_INVALID_ARGUMENT, 0, face, "op needs 0 (all) or a TN_OP_..., found %d",
-                   (int)op);
+    return tn_fail(err, TN_INVALID_ARGUMENT, 0, face,
+                   "op needs 0 (all) or the number of an operator, found %d", (int)op);
 }
 
 static void count_op(const shelf *on, int32_t op, tn_plan_cache_state *to)

@@ -34,7 +34,7 @@ typedef struct table {
 } table;
 
 static table *_Atomic current;
-_Atomic uint16_t tni_kernels_alignments[TN_OP_COUNT];
+_Atomic uint16_t tni_kernels_alignments[TN_OP_KIND_MAX];
 static tni_mutex lock = TNI_MUTEX_INIT; /* held while making the next table */
 static tni_once watched = TNI_ONCE_INIT;
 static _Atomic uint64_t stirred;
@@ -130,11 +130,12 @@ static tni_kernel *make_kernel(const tn_kernel_row *row, const tni_record *recor
     return kernel;
 }
 
+/* Rows of operators that this version does not know are ignored. */
 static bool add_module(table *to, const table *before, const tni_record *record, size_t room)
 {
     const tn_kernel_row *const *rows = record->table->kernels;
     for (size_t i = 0; rows[i] && to->count < room; i++) {
-        if (find_name(to, rows[i]->name))
+        if (!tni_op_class_of(rows[i]->op) || find_name(to, rows[i]->name))
             continue;
         const tni_kernel *kernel = find_row(before, rows[i], record);
         if (!kernel)
@@ -191,7 +192,7 @@ static void group_up(table *t)
 /* Must be called with the lock held, before the table is published. */
 static void publish_alignments(const table *t)
 {
-    int64_t host[TN_OP_COUNT] = {0}, most[TN_OP_COUNT] = {0};
+    int64_t host[TN_OP_KIND_MAX] = {0}, most[TN_OP_KIND_MAX] = {0};
     for (size_t i = 0; i < t->group_count; i++) {
         const group *g = &t->groups[i];
         if (strcmp(g->platform, "cpu") == 0)
@@ -199,7 +200,7 @@ static void publish_alignments(const table *t)
         if (g->alignment > most[g->op])
             most[g->op] = g->alignment;
     }
-    for (int32_t i = 0; i < TN_OP_COUNT; i++)
+    for (int32_t i = 0; i < TN_OP_KIND_MAX; i++)
         atomic_store_explicit(&tni_kernels_alignments[i], (uint16_t)(host[i] | most[i] << 8),
                               memory_order_relaxed);
 }

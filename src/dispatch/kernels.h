@@ -42,7 +42,7 @@ int64_t tni_kernels_alignment(const char *platform, int32_t op);
 /* The same without a lookup, for the fast path. Low byte: for host memory, the largest alignment
  * that kernels of the processor distinguish. High byte: for any other memory, the largest of all
  * platforms. 0 before the first question. */
-extern _Atomic uint16_t tni_kernels_alignments[TN_OP_COUNT];
+extern _Atomic uint16_t tni_kernels_alignments[TN_OP_KIND_MAX];
 static inline uint32_t tni_kernels_alignments_of(int32_t op)
 {
     return atomic_load_explicit(&tni_kernels_alignments[op], memory_order_relaxed);

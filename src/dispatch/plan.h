@@ -22,9 +22,9 @@ typedef struct tni_state {
 } tni_state;
 
 /* Returns the alignments that the kernel saw when it made the state, and sees in every run. */
-static inline uint64_t tni_state_alignments(const tni_state *state)
+static inline tni_alignments tni_state_alignments(const tni_state *state)
 {
-    return state->key[TNI_KEY_ALIGNMENTS];
+    return tni_key_alignments(state->key);
 }
 
 struct tni_plan {

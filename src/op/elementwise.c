@@ -8,9 +8,9 @@
 
 const char *const tni_elementwise_in_out[] = {"in", "out", NULL};
 
-#define WORD(NAME, number, word) word,
-const char *const tni_elementwise_uses[] = {TN_EACH_USES_LIST(WORD) NULL};
-#undef WORD
+/* By bit of TN_ELEMENTWISE_USES_.... */
+const char *const tni_elementwise_uses[] = {"strides", "broadcast", "out",     "in-place", "log",
+                                            "weight",  "bias",      "partial", NULL};
 
 const char *tni_elementwise_kind(const tn_op *op)
 {

@@ -144,24 +144,41 @@ void tni_problem_write(const tn_op *op, const char *device, tni_buffer *out);
 /* Sets the alignments of a problem's operands to those of their data. */
 void tni_problem_place(tni_problem *problem);
 
-/* Returns the alignments of all operands in one word. Each is limited to `most`, a power of two. */
-uint64_t tni_alignments_of(const tn_op *op, int64_t most);
+/* The alignments of all operands: four bits for each, 0 for an absent one, else one more than the
+ * logarithm. */
+enum {
+    TNI_ALIGNMENT_BITS = 4,
+    TNI_ALIGNMENT_WORDS = TN_OP_OPERANDS_MAX * TNI_ALIGNMENT_BITS / 64 + 1
+};
+typedef struct tni_alignments {
+    uint64_t word[TNI_ALIGNMENT_WORDS];
+} tni_alignments;
+
+/* Returns the alignments of the op's operands, each limited to `most`, a power of two. */
+tni_alignments tni_alignments_of(const tn_op *op, int64_t most);
 
 /* Returns true if every operand of `has` is aligned at least as well as that of `needs`. */
-bool tni_alignments_reach(uint64_t has, uint64_t needs);
+bool tni_alignments_reach(tni_alignments has, tni_alignments needs);
 
-/* Sets the alignments of the op's operands from the word, which must be of an op with the same
- * operands. */
-void tni_alignments_set(tn_op *op, uint64_t alignments);
+/* Sets the alignments of the op's operands. `alignments` must be of an op with the same operands. */
+void tni_alignments_set(tn_op *op, tni_alignments alignments);
 
 /* The key of a plan as words: kind, uses, alignments, layouts, the class's own words. Returns their number.
  * Problems with equal words share a plan. Alignments above `alignment` count as `alignment`. */
 enum {
-    TNI_KEY_ALIGNMENTS = 2, /* index of tni_alignments_of among the words */
-    TNI_KEY_MOST = 3 + TN_OP_OPERANDS_MAX * (1 + 2 * TN_OP_RANK_MAX) + 8
+    TNI_KEY_ALIGNMENTS = 2, /* index of the first of TNI_ALIGNMENT_WORDS */
+    TNI_KEY_MOST = 2 + TNI_ALIGNMENT_WORDS + TN_OP_OPERANDS_MAX * (1 + 2 * TN_OP_RANK_MAX) + 8
 };
 size_t tni_op_key_up_to(const tn_op *op, int64_t alignment, uint64_t out[TNI_KEY_MOST]);
 size_t tni_op_key(const tn_op *op, uint64_t out[TNI_KEY_MOST]); /* distinguishes all alignments */
+
+/* Returns the alignments that are part of a key. */
+static inline tni_alignments tni_key_alignments(const uint64_t *key)
+{
+    tni_alignments found;
+    memcpy(found.word, key + TNI_KEY_ALIGNMENTS, sizeof found.word);
+    return found;
+}
 
 /* Removes from the op what depends on the dims (DIM bits), including strides: the result identifies
  * the problems that one plan serves. */

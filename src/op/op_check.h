@@ -50,7 +50,7 @@ typedef struct tni_op_check {
     tni_reads (*reads)(const tn_op *op, int32_t operand); /* default: 0 elements */
     bool (*reads_output)(const tn_op *op);                /* default: false */
     bool (*leaves_output)(const tn_op *op);               /* some outputs are not written */
-    bool (*is_table)(const tn_op *op, int32_t operand);   /* an operand of indices */
+    bool (*is_table)(const tn_op *op, int32_t operand);   /* an operand that fill_table fills */
     void (*fill_table)(struct tni_operands *operands, int32_t index, double (*draw)(void *user),
                        void *user); /* on the host; operands before it are filled. `draw` returns
                                      * numbers in [0, 1) */

@@ -2,8 +2,9 @@
 #include "op.h"
 
 #include "base/words.h"
+#include "tenon/module/ops.h"
 
-static const tni_op_class *const classes[TN_OP_COUNT] = {
+static const tni_op_class *const classes[TN_OP_KIND_MAX] = {
 #define TNI_OP(NAME, noun, word) [TN_OP_##NAME] = &tni_##noun##_class,
 #include "op_list.h"
 #undef TNI_OP
@@ -11,12 +12,12 @@ static const tni_op_class *const classes[TN_OP_COUNT] = {
 
 const tni_op_class *tni_op_class_of(int32_t kind)
 {
-    return kind > TN_OP_NONE && kind < TN_OP_COUNT ? classes[kind] : NULL;
+    return kind > TN_OP_NONE && kind < TN_OP_KIND_MAX ? classes[kind] : NULL;
 }
 
 const tni_op_class *tni_op_class_find(const char *word)
 {
-    for (int32_t i = TN_OP_NONE + 1; i < TN_OP_COUNT; i++) {
+    for (int32_t i = TN_OP_NONE + 1; i < TN_OP_KIND_MAX; i++) {
         if (classes[i] && strcmp(classes[i]->word, word) == 0)
             return classes[i];
     }
@@ -25,9 +26,9 @@ const tni_op_class *tni_op_class_find(const char *word)
 
 const char *tni_op_class_nearest(const char *word)
 {
-    const char *words[TN_OP_COUNT];
+    const char *words[TN_OP_KIND_MAX];
     size_t count = 0;
-    for (int32_t i = TN_OP_NONE + 1; i < TN_OP_COUNT; i++) {
+    for (int32_t i = TN_OP_NONE + 1; i < TN_OP_KIND_MAX; i++) {
         if (classes[i])
             words[count++] = classes[i]->word;
     }
@@ -71,13 +72,11 @@ tn_status tni_op_validate(tn_op *op, tn_error *err)
     return tni_op_class_of(op->kind)->validate(op, err);
 }
 
-/* Four bits for each operand: 0 for an absent one, else one more than the logarithm of its alignment. */
-enum { ALIGNMENT_BITS = 4, ALIGNMENT_MASK = 15 };
-TN_STATIC_ASSERT(TN_OP_OPERANDS_MAX *ALIGNMENT_BITS <= 64, "alignments do not fit in one word");
+enum { ALIGNMENT_MASK = (1 << TNI_ALIGNMENT_BITS) - 1, PER_WORD = 64 / TNI_ALIGNMENT_BITS };
 
-uint64_t tni_alignments_of(const tn_op *op, int64_t most)
+tni_alignments tni_alignments_of(const tn_op *op, int64_t most)
 {
-    uint64_t word = 0;
+    tni_alignments found = {{0}};
     for (int32_t i = 0; i < op->count; i++) {
         const tn_layout *layout = &op->operand[i];
         int64_t alignment = !layout->dtype             ? 0
@@ -86,25 +85,35 @@ uint64_t tni_alignments_of(const tn_op *op, int64_t most)
         uint64_t bits = 0;
         while (alignment >> bits)
             bits++;
-        word |= bits << i * ALIGNMENT_BITS;
+        found.word[i / PER_WORD] |= bits << i % PER_WORD * TNI_ALIGNMENT_BITS;
     }
-    return word;
+    return found;
 }
 
-bool tni_alignments_reach(uint64_t has, uint64_t needs)
+static bool word_reaches(uint64_t has, uint64_t needs)
 {
     while (needs && (has & ALIGNMENT_MASK) >= (needs & ALIGNMENT_MASK)) {
-        has >>= ALIGNMENT_BITS;
-        needs >>= ALIGNMENT_BITS;
+        has >>= TNI_ALIGNMENT_BITS;
+        needs >>= TNI_ALIGNMENT_BITS;
     }
     return needs == 0;
 }
 
-void tni_alignments_set(tn_op *op, uint64_t alignments)
+bool tni_alignments_reach(tni_alignments has, tni_alignments needs)
 {
-    for (int32_t i = 0; i < op->count; i++, alignments >>= ALIGNMENT_BITS) {
-        if (alignments & ALIGNMENT_MASK)
-            op->operand[i].alignment = INT64_C(1) << ((alignments & ALIGNMENT_MASK) - 1);
+    int32_t i = 0;
+    while (i < TNI_ALIGNMENT_WORDS && word_reaches(has.word[i], needs.word[i]))
+        i++;
+    return i == TNI_ALIGNMENT_WORDS;
+}
+
+void tni_alignments_set(tn_op *op, tni_alignments alignments)
+{
+    for (int32_t i = 0; i < op->count; i++) {
+        uint64_t *word = &alignments.word[i / PER_WORD];
+        if (*word & ALIGNMENT_MASK)
+            op->operand[i].alignment = INT64_C(1) << ((*word & ALIGNMENT_MASK) - 1);
+        *word >>= TNI_ALIGNMENT_BITS;
     }
 }
 
@@ -118,7 +127,9 @@ size_t tni_op_key_up_to(const tn_op *op, int64_t alignment, uint64_t out[TNI_KEY
     size_t count = 0;
     out[count++] = (uint64_t)op->kind;
     out[count++] = op->uses;
-    out[count++] = tni_alignments_of(op, alignment);
+    const tni_alignments alignments = tni_alignments_of(op, alignment);
+    for (int32_t i = 0; i < TNI_ALIGNMENT_WORDS; i++)
+        out[count++] = alignments.word[i];
     for (int32_t i = 0; i < op->count; i++) {
         const tn_layout *layout = &op->operand[i];
         out[count++] = layout->dtype | (uint64_t)layout->rank << 32;

@@ -168,9 +168,9 @@ static char *cut(char *text, char at)
 
 static const char *list_ops(char room[TNI_FIELDS_LISTED])
 {
-    const char *words[TN_OP_COUNT];
+    const char *words[TN_OP_KIND_MAX];
     size_t count = 0;
-    for (int32_t i = TN_OP_NONE + 1; i < TN_OP_COUNT; i++) {
+    for (int32_t i = TN_OP_NONE + 1; i < TN_OP_KIND_MAX; i++) {
         if (tni_op_class_of(i))
             words[count++] = tni_op_class_of(i)->word;
     }

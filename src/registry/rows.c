@@ -1,6 +1,5 @@
 #include "rows.h"
 
-#include "base/op_words.h"
 #include "base/words.h"
 #include "tenon/dtype.h"
 #include "tenon/module/communicator.h"
@@ -348,8 +347,8 @@ static tn_status check_kernel(check *at, const void *any)
     tn_status status = check_name(at, "platform", row->platform);
     if (status)
         return status;
-    if (!tni_op_word(row->op))
-        return reject_row(at, "op needs a TN_OP_..., found %d", (int)row->op);
+    if (row->op <= TN_OP_NONE || row->op >= TN_OP_KIND_MAX)
+        return reject_row(at, "op needs 1 to %d, found %d", TN_OP_KIND_MAX - 1, (int)row->op);
     if (row->version == 0)
         return reject_row(at, "version needs 1 or more, found 0");
     if (row->numerics & ~TN_NUM_KNOWN)

@@ -59,6 +59,17 @@ static inline tn_status call_run(call *c, int32_t threads, tn_error *err)
     return compute_or_not(&c->op, operands, threads, err);
 }
 
+/* Moves the seed and offset of the parameters to SEED, and leaves others in their place. */
+static inline void put_seed_in_memory(call *c)
+{
+    tn_attention_op *at = &c->op.as.attention;
+    const uint64_t numbers[] = {at->seed, at->offset};
+    c->o[TN_ATTENTION_SEED] = make(TN_I64, 1, (const int64_t[]){2}, DENSE);
+    memcpy(c->o[TN_ATTENTION_SEED].first, numbers, sizeof numbers);
+    at->seed += 1;
+    at->offset += 1;
+}
+
 static inline void call_compute(call *c, int32_t threads)
 {
     tn_error err;

@@ -229,7 +229,7 @@ static void dropout_keeps_what_the_numbers_say(void **state)
 {
     (void)state;
     for (int turn = 0; turn < 6; turn++) {
-        call c = call_of(TN_F32, 2, 3, 3, 7, 31, 4, 31), plain;
+        call c = call_of(TN_F32, 2, 3, 3, 7, 31, 4, 31), plain, other;
         tn_attention_op *at = &c.op.as.attention;
         for (int64_t e = 0; e < elements_of(&c.o[TN_ATTENTION_V].layout); e++)
             put_number(&c.o[TN_ATTENTION_V], e, e / 31 % 31 == e % 31);
@@ -241,7 +241,12 @@ static void dropout_keeps_what_the_numbers_say(void **state)
         int64_t dropped = 0;
         if (turn == 5) /* what is one of the numbers itself is kept */
             at->dropout = (double)numbers[dice(2 * 3 * 7 * 31)];
+        copy_of(&c, &other);
+        put_seed_in_memory(&other);
+        call_compute(&other, 2);
         call_compute(&c, 2);
+        assert_memory_equal(other.o[TN_ATTENTION_OUT].memory, c.o[TN_ATTENTION_OUT].memory,
+                            c.o[TN_ATTENTION_OUT].size);
         call_compute(&plain, 2);
         for (int64_t place = 0; place < 2 * 3 * 7 * 31; place++) {
             long double weight = value_at(&plain.o[TN_ATTENTION_OUT], place, 0);
@@ -260,6 +265,7 @@ static void dropout_keeps_what_the_numbers_say(void **state)
         free(numbers);
         call_drop(&c);
         call_drop(&plain);
+        call_drop(&other);
     }
 }
 

@@ -164,6 +164,34 @@ static void threads_change_no_bit(void **state)
     }
 }
 
+static void seeds_may_be_in_memory(void **state)
+{
+    (void)state;
+    for (int turn = 0; turn < 8; turn++) {
+        call forward = call_of(floats[turn % 4], 2, 4, 2, 20, 30, 8, 8);
+        forward.op.as.attention.dropout = 0.5;
+        forward.op.as.attention.seed = dice(1000);
+        forward.op.as.attention.offset = dice(1000);
+        call_compute(&forward, 1);
+        call c = back_of(&forward);
+        operand one[TN_OP_OPERANDS_MAX];
+        call_compute(&c, 1);
+        for (int32_t o = TN_ATTENTION_DQ; o <= TN_ATTENTION_DV; o++) {
+            one[o] = c.o[o];
+            c.o[o] = make_poisoned(one[o].layout.dtype, 4, one[o].layout.shape, DENSE);
+        }
+        put_seed_in_memory(&c);
+        call_compute(&c, 1);
+        for (int32_t o = TN_ATTENTION_DQ; o <= TN_ATTENTION_DV; o++) {
+            for (int64_t e = 0; e < elements_of(&one[o].layout); e++)
+                assert_memory_equal(element_at(&one[o], e), element_at(&c.o[o], e),
+                                    (size_t)bytes_of(one[o].layout.dtype));
+            drop(&one[o]);
+        }
+        call_drop(&c);
+    }
+}
+
 /* Query 0 sees nothing and no query sees key 3, whose numbers are NaNs. */
 static void what_is_not_seen_has_no_part(void **state)
 {
@@ -348,6 +376,7 @@ int main(void)
         cmocka_unit_test(threads_change_no_bit),    cmocka_unit_test(what_is_not_seen_has_no_part),
         cmocka_unit_test(scores_of_minus_infinity), cmocka_unit_test(no_query_gives_no_gradient),
         cmocka_unit_test(two_parts_are_the_whole),  cmocka_unit_test(merging_is_its_formula),
+        cmocka_unit_test(seeds_may_be_in_memory),
     };
     dice_begin();
     return run_suite("kernels.ref_attention_backward", tests);

@@ -175,7 +175,8 @@ class Backward(Case):
             weights, lse = self.softmax(scores)
             out = self.values(weights * kept, v, o).astype(name)
             lse = lse.astype("float64" if name == "float64" else "float32")
-            self.run_op(ref_numpy.ATTENTION_BACKWARD, [q, k, v, out, lse, mask, dout, dq, dk, dv], **o)
+            absent = [None] * 6  # from the sinks to the seed
+            self.run_op(ref_numpy.ATTENTION_BACKWARD, [q, k, v, out, lse, mask, *absent, dout, dq, dk, dv], **o)
             with numpy.errstate(invalid="ignore"):
                 weights = numpy.exp(scores - lse[..., None])  # from lse as it was rounded
             weights = numpy.where(numpy.isnan(weights), 0, weights)

@@ -20,7 +20,7 @@ WORDS = {"int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64", "uint8": 
 WHOLE = [name for name in WORDS if "int" in name]
 FLOATS = ["float16", "float32", "float64"]
 USES_LOG = 1 << 4
-OPERANDS = 16
+OPERANDS = 24
 
 
 class Layout(ctypes.Structure):

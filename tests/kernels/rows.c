@@ -4,7 +4,7 @@
 #include "test.h"
 
 #include "dispatch/kernels.h"
-#include "op/op.h"
+#include "op/elementwise.h"
 #include "os/cpu.h"
 #include "tenon/tenon.h"
 
@@ -226,13 +226,8 @@ static void check_casts(subject *s)
 
 static void check_op(subject *s)
 {
-#define WORD(NAME, number, word) word,
-    static const char *const unaries[] = {TN_UNARY_LIST(WORD) NULL};
-    static const char *const binaries[] = {TN_BINARY_LIST(WORD) NULL};
-    static const char *const reductions[] = {TN_REDUCE_LIST(WORD) NULL};
-    static const char *const norms[] = {TN_NORM_LIST(WORD) NULL};
-    static const char *const rotaries[] = {TN_ROTARY_LIST(WORD) NULL};
-#undef WORD
+    const tni_elementwise *family = tni_op_class_of(s->kernel->row->op)->elementwise;
+    const char *const *kinds = family ? family->kinds : NULL;
     switch (s->kernel->row->op) {
     case TN_OP_MATMUL: check_all(s, matmuls); break;
     case TN_OP_ATTENTION:
@@ -243,22 +238,22 @@ static void check_op(subject *s)
     case TN_OP_ATTENTION_MERGE: check_all(s, merges); break;
     case TN_OP_CAST: check_casts(s); break;
     case TN_OP_FILL: check_shapes(s, "value=3,"); break;
-    case TN_OP_UNARY: check_kinds(s, unaries, ""); break;
-    case TN_OP_BINARY: check_kinds(s, binaries, ""); break;
+    case TN_OP_UNARY: check_kinds(s, kinds, ""); break;
+    case TN_OP_BINARY: check_kinds(s, kinds, ""); break;
     case TN_OP_REDUCE:
-        check_kinds(s, reductions, "axes=1,");
-        check_kinds(s, reductions, "");
+        check_kinds(s, kinds, "axes=1,");
+        check_kinds(s, kinds, "");
         break;
     case TN_OP_SOFTMAX:
         check_shapes(s, "");
         check_shapes(s, "log=1,");
         break;
     case TN_OP_NORM:
-        check_kinds(s, norms, "");
-        check_kinds(s, norms, "weight=1,bias=1,");
+        check_kinds(s, kinds, "");
+        check_kinds(s, kinds, "weight=1,bias=1,");
         break;
     case TN_OP_ROTARY:
-        check_kinds(s, rotaries, "");
+        check_kinds(s, kinds, "");
         check_fields(s, "", "kind=halves,shape=2x3x8x64");
         check_fields(s, "", "kind=pairs,shape=2x3x8x64,size=32");
         check_fields(s, "", "kind=halves,shape=5x16,size=6");

@@ -74,9 +74,9 @@ static void other_abis_and_bad_tables(void **state)
 {
     static const expected modules[] = {
         {"other_minor", TN_STAGE_OPENED, TN_INCOMPATIBLE,
-         "built for module ABI 0.9; this Tenon has 0.8", "with the headers of this Tenon"},
+         "built for module ABI 0.10; this Tenon has 0.9", "with the headers of this Tenon"},
         {"other_major", TN_STAGE_OPENED, TN_INCOMPATIBLE,
-         "built for module ABI 7.8; this Tenon has 0.8", "with the headers of this Tenon"},
+         "built for module ABI 7.9; this Tenon has 0.9", "with the headers of this Tenon"},
         {"small_table", TN_STAGE_OPENED, TN_INCOMPATIBLE,
          "its table's struct_size needs at least 80, found 72", "set struct_size"},
         {"unknown_flags", TN_STAGE_OPENED, TN_INCOMPATIBLE,

@@ -33,8 +33,6 @@ def declared(symbol, text, exports):
         return symbol in exports
     if symbol.startswith("TN_SETTING_"):  # a row of the table, whose macro puts the prefix on
         return re.search(r"\bX\(\w+,\s*(\\\s*)?%s," % symbol[len("TN_SETTING_"):], text) is not None
-    if symbol.startswith("TN_BACKEND_"):  # a row of TN_BACKEND_LIST
-        return re.search(r"\bX\(%s, \d+\)" % symbol[len("TN_BACKEND_"):], text) is not None
     name = symbol.split(".")[-1]
     return re.search(r"\b%s\b" % re.escape(name), text) is not None
 

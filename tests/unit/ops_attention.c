@@ -54,7 +54,7 @@ static void refused_merge(const tn_attention_merge_args *args, const char *part)
 }
 
 /* b = 2, h = 6, hk = 6, lq = 4, lk = 5, d = 8, dv = 8, apart from each other. */
-static piece q, k, v, out, lse, mask, sinks, starts_q, starts_k, lengths, pages;
+static piece q, k, v, out, lse, mask, sinks, starts_q, starts_k, lengths, pages, seed;
 #define PLAIN  .q = &q.tensor, .k = &k.tensor, .v = &v.tensor, .out = &out.tensor
 #define PACKED PLAIN, .starts_q = &starts_q.tensor, .starts_k = &starts_k.tensor
 #define PAGED  PLAIN, .lengths = &lengths.tensor, .pages = &pages.tensor
@@ -290,6 +290,23 @@ static void what_is_used_is_said(void **state)
         TN_ATTENTION_USES_DROPOUT);
     assert_contains(round_trip(&problem.op), "dropout=0.25,seed=9223372036854775808,"
                                              "offset=18446744073709551615");
+    const tn_op *op = MAKE(PLAIN, .dropout = 0.25, .seed = 3, .offset = 4,
+                           .seed_tensor = DENSE(&seed, TABLES + 256, TN_I64, 2));
+    assert_int_equal(op->uses, TN_ATTENTION_USES_DROPOUT | TN_ATTENTION_USES_SEED);
+    assert_true(op->as.attention.seed == 0 && op->as.attention.offset == 0);
+    assert_contains(round_trip(op), ",dropout=0.25,seed=device");
+    const tn_attention_args older = {.struct_size = TN_UP_TO(tn_attention_args, workspace_bytes),
+                                     PLAIN,
+                                     .dropout = 0.25,
+                                     .seed = 3,
+                                     .seed_tensor = &seed.tensor};
+    assert_int_equal(make(&older)->uses, TN_ATTENTION_USES_DROPOUT);
+    REFUSED(TN_INVALID_ARGUMENT, "seed_tensor beside q of f16 needs i64, found i32", PLAIN,
+            .seed_tensor = DENSE(&seed, TABLES + 256, TN_I32, 2));
+    REFUSED(TN_INVALID_ARGUMENT, "seed_tensor: seed and offset needs 2, found 3", PLAIN,
+            .seed_tensor = DENSE(&seed, TABLES + 256, TN_I64, 3));
+    REFUSED(TN_INVALID_ARGUMENT, "seed_tensor needs stride 1, found 2", PLAIN,
+            .seed_tensor = piece_at(&seed, TABLES + 256, TN_I64, LIST(2, -1), LIST(2, -1)));
     assert_int_equal(MAKE(PLAIN, .sinks = &sinks.tensor)->uses, TN_ATTENTION_USES_SINKS);
     assert_contains(round_trip(&problem.op), ",sink=1");
     assert_int_equal(MAKE(PLAIN, .sinks = DENSE(&sinks, TABLES, TN_F32, 6))->uses,
@@ -325,6 +342,8 @@ static void gradients_and_parts(void **state)
                   LIST(240, 40, 8, 1, -1));
     assert_string_equal(round_trip(op),
                         "attention-backward:f64:b=2,h=6,lq=4,lk=5,d=8,mask=causal-br;bool");
+    for (int32_t i = TN_ATTENTION_BACKWARD_SINKS; i <= TN_ATTENTION_BACKWARD_SEED; i++)
+        assert_int_equal(op->operand[i].dtype, TN_DTYPE_NONE);
     tn_op again;
     parse("attention:f64:backward=1,b=2,h=6,lq=4,lk=5,d=8,mask=causal-br;bool", &again);
     assert_true(same_op(&again, &problem.op));
@@ -332,6 +351,11 @@ static void gradients_and_parts(void **state)
                  .dout = &dout.tensor, .dq = &dq.tensor,
                  .dk = DENSE(&dk, TABLES + 8192, TN_F64, 2, 6, 4, 8), .dv = &dv.tensor);
     DENSE(&dk, TABLES + 8192, TN_F64, 2, 6, 5, 8);
+    assert_int_equal(MAKE_BACK(PLAIN, .lse = &lse.tensor, .dout = &dout.tensor, .dq = &dq.tensor,
+                               .dk = &dk.tensor, .dv = &dv.tensor, .dropout = 0.5,
+                               .seed_tensor = DENSE(&seed, TABLES + 16384, TN_I64, 2))
+                         ->uses,
+                     TN_ATTENTION_USES_DROPOUT | TN_ATTENTION_USES_SEED);
     REFUSED_BACK("lse: the tensor is NULL", PLAIN, .dout = &dout.tensor, .dq = &dq.tensor,
                  .dk = &dk.tensor, .dv = &dv.tensor);
     REFUSED_BACK("dv shares memory with dk, which is written while it is too", PLAIN,
@@ -363,7 +387,7 @@ static void gradients_and_parts(void **state)
 
 static void arguments_are_checked(void **state)
 {
-    tn_attention_args args = {.struct_size = sizeof args - 1};
+    tn_attention_args args = {.struct_size = TN_UP_TO(tn_attention_args, workspace_bytes) - 1};
     tn_error err;
     (void)state;
     pieces(TN_F32);

@@ -123,6 +123,8 @@ static void roll_attention(tn_op *op)
     if (!packed && !paged)
         roll_mask(&s, op);
     roll_rows(&s, k_shape, packed, rows, op);
+    if (roll(0, 2) == 0)
+        tni_layout_make(&op->operand[TN_ATTENTION_SEED], TN_I64, (const int64_t[]){2}, 1);
 }
 
 static void roll_merge(tn_op *op)
@@ -166,7 +168,7 @@ static void random_ops_round_trip(void **state)
         if (2 * settled < rounds)
             fail_msg("%s: only %d of %d make sense", tni_op_class_of(kind)->word, settled, rounds);
         if (kind == TN_OP_ATTENTION) /* every feature was among them */
-            assert_int_equal(uses, (TN_ATTENTION_USES_OFFSET << 1) - 1);
+            assert_int_equal(uses, (TN_ATTENTION_USES_SEED << 1) - 1);
     }
 }
 
@@ -209,6 +211,10 @@ static void texts_are_read(void **state)
     assert_int_equal(op.as.attention.shift, -3);
     assert_int_equal(op.uses,
                      TN_ATTENTION_USES_WINDOW | TN_ATTENTION_USES_MASK | TN_ATTENTION_USES_OFFSET);
+    parse("attention:f32:h=1,l=4,d=4,dropout=0.5,seed=device", &op);
+    assert_int_equal(op.uses, TN_ATTENTION_USES_DROPOUT | TN_ATTENTION_USES_SEED);
+    parse("attention-backward:f32:h=1,l=4,d=4,dropout=0.5,seed=device", &op);
+    assert_int_equal(op.operand[TN_ATTENTION_BACKWARD_SEED].dtype, TN_I64);
     parse("attention:f32:h=1,l=4,d=4,backend=nabla_attn", &op);
     assert_int_equal(op.as.attention.backend, TN_BACKEND_NABLA_ATTN);
     parse("attention-backward:f32:h=1,l=4,d=4,backend=FLASH_ATTN", &op);
@@ -244,6 +250,8 @@ static void texts_are_refused(void **state)
     expect_refused("attention:f32:h=1,l=4,d=4,sink=f33", "sink: no dtype \"f33\"");
     expect_refused("attention:f32:h=1,l=4,d=4,seed=-1", "seed needs a whole number from 0 to");
     expect_refused("attention:f32:h=1,l=4,d=4,seed=18446744073709551616", "seed needs a whole");
+    expect_refused("attention:f32:h=1,l=4,d=4,seed=device,offset=3",
+                   "offset needs a seed that is a number");
     expect_refused("attention:f32:h=1,l=4,d=4,mask=causal,shift=281474976710657",
                    "shift needs a place within 48 bits");
     expect_refused("attention:f32:h=1,varlen=,d=4", "needs the form key=value");

@@ -2,6 +2,8 @@
  * wrong with a text is said in words. */
 #include "ops_roll.h"
 
+#include "base/op_words.h"
+
 static const tn_dtype all[] = {
 #define DTYPE(name, word, code, bits) name,
     TN_DTYPE_LIST(DTYPE)
@@ -214,13 +216,19 @@ static void forms_are_refused(void **state)
 
 static void classes_are_found(void **state)
 {
+    int count = 0;
     (void)state;
     assert_null(tni_op_class_of(TN_OP_NONE));
-    assert_null(tni_op_class_of(TN_OP_COUNT));
+    assert_null(tni_op_class_of(TN_OP_KIND_MAX));
     assert_null(tni_op_class_of(-1));
     assert_null(tni_op_class_find("Matmul"));
-    for (int32_t kind = TN_OP_NONE + 1; kind < TN_OP_COUNT; kind++) {
+    for (int32_t kind = TN_OP_NONE + 1; kind < TN_OP_KIND_MAX; kind++) {
         const tni_op_class *class = tni_op_class_of(kind);
+        assert_int_equal(class != NULL, tni_op_words[kind] != NULL);
+        if (!class)
+            continue;
+        assert_string_equal(class->word, tni_op_words[kind]);
+        count++;
         assert_int_equal(class->kind, kind);
         assert_ptr_equal(tni_op_class_find(class->word), class);
         char face[32];
@@ -230,6 +238,7 @@ static void classes_are_found(void **state)
         assert_string_equal(class->where, face);
         assert_string_equal(tni_op_class_nearest(class->word), class->word);
     }
+    assert_int_equal(count, 13);
 }
 
 static void limits_are_refused(void **state)

@@ -32,8 +32,9 @@ tn_status tni_at_admit_numbers(const tn_op *op, tn_refusal *why)
 
 tn_status tni_at_admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
-    static const char *const names[] = {"q",    "k",    "v",  "out", "lse",
-                                        "mask", "dout", "dq", "dk",  "dv"};
+    static const char *const names[] = {"q",     "k",        "v",        "out",     "lse",   "mask",
+                                        "sinks", "starts_q", "starts_k", "lengths", "pages", "seed",
+                                        "dout",  "dq",       "dk",       "dv"};
     const tn_op *op = query->op;
     const tn_dtype dtype = op->operand[TN_ATTENTION_Q].dtype;
     const int32_t last = row->op == TN_OP_ATTENTION ? TN_ATTENTION_LSE : TN_ATTENTION_DV;

@@ -286,10 +286,9 @@ static tn_layout dense_heads(tn_dtype dtype, int64_t size)
 static void compile_attention(tn_dtype dtype)
 {
     enum { SIZE = 128 };
-    tn_op op = {.struct_size = sizeof op,
-                .kind = cuda_attention_row.op,
-                .count = TN_ATTENTION_OPERANDS,
-                .as.attention = {.size = SIZE, .value_size = SIZE}};
+    tn_op op = {
+        .struct_size = sizeof op, .kind = cuda_attention_row.op, .count = TN_ATTENTION_OPERANDS};
+    op.as.attention = (tn_attention_op){.size = SIZE, .value_size = SIZE};
     for (int32_t n = TN_ATTENTION_Q; n <= TN_ATTENTION_OUT; n++)
         op.operand[n] = dense_heads(dtype, SIZE);
     plan_problem(&cuda_attention_row, &op);

@@ -324,7 +324,8 @@ class AttentionArgs(Structure):
         I set
         i backend
         p stream workspace
-        L workspace_bytes""")
+        L workspace_bytes
+        p seed_tensor""")
 
 
 class AttentionBackwardArgs(Structure):
@@ -337,7 +338,8 @@ class AttentionBackwardArgs(Structure):
         I set
         i backend
         p stream workspace
-        L workspace_bytes""")
+        L workspace_bytes
+        p seed_tensor""")
 
 
 class AttentionMergeArgs(Structure):

@@ -12,13 +12,15 @@
  *
  * A kernel must skip keys that are excluded for a query, by position or by a mask: K and V may
  * contain NaN and infinity there, and multiplying these by a weight of 0 gives NaN. A kernel must
- * not skip keys that are not excluded, even if their weight is 0. See op.h.
+ * not skip keys that are not excluded, even if their weight is 0. See
+ * op/attention.h.
  *
  * Thread-safety: functions of their arguments only; callable from any thread. */
 #ifndef TENON_MODULE_ATTENTION_H
 #define TENON_MODULE_ATTENTION_H
 
 #include "kernel.h"
+#include "op/attention.h"
 #include "philox.h"
 
 TN_BEGIN_DECLS
@@ -45,6 +47,24 @@ static inline int64_t tn_attention_seen(const tn_attention_op *at, int64_t i, in
     return end > first ? end - first : 0;
 }
 
+static inline int tn_attention_has_(const tn_run *run, int32_t operand)
+{
+    return run->op->operand[operand].dtype != TN_DTYPE_NONE;
+}
+
+/* Returns the parameters of a run, with the seed and offset of SEED if it is present. */
+static inline tn_attention_op tn_attention_params(const tn_run *run)
+{
+    tn_attention_op at = *TN_PARAMS(run->op, attention);
+    if (tn_attention_has_(run, TN_ATTENTION_SEED)) {
+        uint64_t given[2];
+        memcpy(given, tn_operand(run, TN_ATTENTION_SEED), sizeof given);
+        at.seed = given[0];
+        at.offset = given[1];
+    }
+    return at;
+}
+
 /* Reads an element of an i32 table, with any alignment. */
 static inline int64_t tn_attention_entry_(const tn_run *run, int32_t operand, int64_t i, int64_t j)
 {
@@ -54,11 +74,6 @@ static inline int64_t tn_attention_entry_(const tn_run *run, int32_t operand, in
     int32_t value;
     memcpy(&value, first + offset * (int64_t)sizeof value, sizeof value);
     return value;
-}
-
-static inline int tn_attention_has_(const tn_run *run, int32_t operand)
-{
-    return run->op->kind == TN_OP_ATTENTION && run->op->operand[operand].dtype != TN_DTYPE_NONE;
 }
 
 /* Reads entry i of a one-dimensional table; fails unless it is from `least` to `most`. */
@@ -100,7 +115,7 @@ static inline tn_status tn_attention_sequence(const tn_run *run, int64_t b, tn_s
                                               tn_error *err)
 {
     const tn_op *op = run->op;
-    const tn_attention_op *at = &op->as.attention;
+    const tn_attention_op *at = TN_PARAMS(op, attention);
     tn_sequence s = {b, 0, 0, at->queries, at->keys};
     tn_status status = TN_OK;
     if (tn_attention_has_(run, TN_ATTENTION_STARTS_Q)) {
@@ -141,7 +156,7 @@ static inline tn_status tn_attention_page(const tn_run *run, int64_t b, int64_t 
  * do not fail. */
 static inline tn_status tn_attention_check(const tn_run *run, tn_error *err)
 {
-    const tn_attention_op *at = &run->op->as.attention;
+    const tn_attention_op *at = TN_PARAMS(run->op, attention);
     tn_status status = TN_OK;
     for (int64_t b = 0; b < at->batch && !status; b++) {
         tn_sequence s;
@@ -158,7 +173,8 @@ static inline tn_status tn_attention_check(const tn_run *run, tn_error *err)
     return status;
 }
 
-/* Returns 1 if dropout keeps the weight of key j for query i of head h in sequence b. */
+/* Returns 1 if dropout keeps the weight of key j for query i of head h in sequence b. `at` is from
+ * tn_attention_params. */
 static inline int tn_attention_keeps(const tn_attention_op *at, int64_t b, int64_t h, int64_t i,
                                      int64_t j)
 {

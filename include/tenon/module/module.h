@@ -15,7 +15,7 @@
 /* While the major is 0, a module must be built for exactly the host's minor; from 1.0 on, either
  * side may be newer. */
 #define TN_MODULE_ABI_MAJOR 0
-#define TN_MODULE_ABI_MINOR 8
+#define TN_MODULE_ABI_MINOR 9
 
 /* The sanitizer this file is compiled with. A host and a module with different sanitizers cannot
  * share a process; such a module is rejected before it is opened. */

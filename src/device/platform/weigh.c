@@ -5,9 +5,10 @@
 #include "base/op_words.h"
 #include "tenon/module/kernel.h"
 
-TN_STATIC_ASSERT(TN_OP_COUNT <= 64, "a set of operators is 64 bits");
+TN_STATIC_ASSERT(TN_OP_KIND_MAX <= 64, "a set of operators is 64 bits");
 
-/* The operators that modules have kernels for on the platform, one bit per TN_OP_.... */
+/* The operators that modules have kernels for on the platform, one bit per TN_OP_.... Operators that
+ * this version does not know do not count. */
 static uint64_t count_operators(tni_registry *registry, const char *platform)
 {
     uint64_t operators = 0;
@@ -16,7 +17,7 @@ static uint64_t count_operators(tni_registry *registry, const char *platform)
         const tn_kernel_row *const *rows =
             tni_record_counts(record) ? record->table->kernels : NULL;
         for (; rows && *rows; rows++) {
-            if (strcmp((*rows)->platform, platform) == 0)
+            if (tni_op_word((*rows)->op) && strcmp((*rows)->platform, platform) == 0)
                 operators |= UINT64_C(1) << (*rows)->op;
         }
     }
@@ -65,10 +66,11 @@ void tni_platform_lacks_text(const tn_platform *platform, char *out, size_t size
     const uint64_t lacks = stands_in(platform) ? 0 : operators_lacked(platform);
     char text[256] = "";
     size_t used = 0;
-    for (size_t op = 1; op < TN_OP_COUNT && used < sizeof text; op++) {
-        if (lacks >> op & 1 && tni_op_word((int32_t)op))
-            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s",
-                                     used ? ", " : "it has no kernel for ", tni_op_word((int32_t)op));
+    for (size_t op = 1; op < TN_OP_KIND_MAX && used < sizeof text; op++) {
+        if (lacks >> op & 1)
+            used +=
+                (size_t)snprintf(text + used, sizeof text - used, "%s%s",
+                                 used ? ", " : "it has no kernel for ", tni_op_word((int32_t)op));
     }
     tn_text_fit(out, size, text);
 }

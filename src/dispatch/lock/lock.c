@@ -21,7 +21,7 @@ typedef struct entry {
     struct entry *next;
     const tni_selection *selection;
     const tni_setup *setup;
-    uint64_t alignments; /* for which it was written */
+    tni_alignments alignments; /* for which it was written */
     uint64_t hash;
     size_t key_count;
     uint64_t key[];
@@ -139,7 +139,7 @@ static tn_status check_other(const loaded *in, const entry *made, tn_error *err)
     const entry *e = in->buckets[made->hash % in->bucket_count];
     for (; e; e = e->next) {
         if (e->hash == made->hash && e->key_count == made->key_count && e->setup == made->setup &&
-            e->alignments == made->alignments &&
+            memcmp(&e->alignments, &made->alignments, sizeof e->alignments) == 0 &&
             memcmp(e->key, made->key, made->key_count * sizeof *made->key) == 0 &&
             strcmp(e->selection->kernel, made->selection->kernel) != 0)
             return tn_fail(
@@ -316,7 +316,7 @@ static int32_t speaks_of(const entry *e, const tn_device *device)
 /* Returns true if entry `a` fits memory of these alignments better than `b`. Best is an entry for
  * exactly these alignments; then one for smaller alignments, the largest of them first, whose
  * kernel can run here; then one for larger alignments. */
-static bool fits_better(const entry *a, const entry *b, uint64_t alignments)
+static bool fits_better(const entry *a, const entry *b, tni_alignments alignments)
 {
     bool a_runs = tni_alignments_reach(alignments, a->alignments);
     bool b_runs = tni_alignments_reach(alignments, b->alignments);
@@ -333,7 +333,7 @@ static const entry *find(const tni_question *question)
 {
     uint64_t key[TNI_KEY_MOST];
     size_t count = tni_op_key_up_to(question->op, 1, key);
-    uint64_t alignments = tni_alignments_of(question->op, TN_OP_ALIGNMENT_MAX);
+    tni_alignments alignments = tni_alignments_of(question->op, TN_OP_ALIGNMENT_MAX);
     uint64_t hash = hash_of(key, count);
     const entry *best = NULL;
     int32_t most = 0;

@@ -11,9 +11,9 @@
 #include <inttypes.h>
 #include <math.h>
 
-static const char *const names[] = {"q",        "k",           "v",     "out",
-                                    "lse",      "mask_tensor", "sinks", "starts_q",
-                                    "starts_k", "lengths",     "pages", NULL};
+static const char *const names[] = {"q",           "k",           "v",        "out",      "lse",
+                                    "mask_tensor", "sinks",       "starts_q", "starts_k", "lengths",
+                                    "pages",       "seed_tensor", NULL};
 
 /* Far from where sums of places would wrap. */
 #define SHIFT_MOST (INT64_C(1) << 48)
@@ -72,14 +72,16 @@ static tn_status check_dtypes(const tn_op *op, tn_error *err)
                        "q is of %s; needs f64, f32, f16 or bf16", tn_dtype_name(q));
     for (int32_t i = TN_ATTENTION_K; i < op->count; i++) {
         tn_dtype found = op->operand[i].dtype, other = TN_DTYPE_NONE, needed = q;
-        bool table = !is_backward(op) && i >= TN_ATTENTION_STARTS_Q;
+        bool table = i >= TN_ATTENTION_STARTS_Q && i <= TN_ATTENTION_PAGES;
         if (i == TN_ATTENTION_LSE)
             needed = tni_attention_lse(q);
         else if (table)
             needed = TN_I32;
+        else if (i == TN_ATTENTION_SEED)
+            needed = TN_I64;
         else if (i == TN_ATTENTION_OUT)
             other = tni_elementwise_wider(q);
-        else if (i == TN_ATTENTION_MASK || (i == TN_ATTENTION_SINKS && !is_backward(op)))
+        else if (i == TN_ATTENTION_MASK || i == TN_ATTENTION_SINKS)
             other = q == TN_F32 ? TN_DTYPE_NONE : TN_F32;
         if (!found || found == needed || (other && found == other) ||
             (i == TN_ATTENTION_MASK && found == TN_BOOL))
@@ -95,16 +97,15 @@ static tn_status check_dtypes(const tn_op *op, tn_error *err)
 bool tni_attention_is_packed(const tn_op *op, int32_t operand)
 {
     bool of_keys = operand == TN_ATTENTION_K || operand == TN_ATTENTION_V;
-    return !is_backward(op) && has(op, TN_ATTENTION_STARTS_Q) && operand <= TN_ATTENTION_LSE &&
+    return has(op, TN_ATTENTION_STARTS_Q) && operand <= TN_ATTENTION_LSE &&
            !(of_keys && has(op, TN_ATTENTION_PAGES));
 }
 
 static tn_status check_ranks(const tn_op *op, tn_error *err)
 {
-    static const int32_t forward[] = {4, 4, 4, 4, 3, 0, 1, 1, 1, 1, 2};
-    static const int32_t backward[] = {4, 4, 4, 4, 3, 0, 4, 4, 4, 4};
+    static const int32_t ranks[] = {4, 4, 4, 4, 3, 0, 1, 1, 1, 1, 2, 1, 4, 4, 4, 4};
     for (int32_t i = 0; i < op->count; i++) {
-        int32_t needed = is_backward(op) ? backward[i] : forward[i]; /* 0: it broadcasts */
+        int32_t needed = ranks[i]; /* 0: it broadcasts */
         int32_t added = tni_attention_is_packed(op, i);
         if (has(op, i) && needed && op->operand[i].rank != needed)
             return tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op),
@@ -118,8 +119,6 @@ static tn_status check_ranks(const tn_op *op, tn_error *err)
 /* Checks that operands that need each other are both present. */
 static tn_status check_company(const tn_op *op, tn_error *err)
 {
-    if (is_backward(op))
-        return TN_OK;
     bool packed = has(op, TN_ATTENTION_STARTS_Q), paged = has(op, TN_ATTENTION_PAGES);
     if (has(op, TN_ATTENTION_STARTS_K) && (!packed || paged))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op), "starts_k needs %s",
@@ -241,10 +240,14 @@ static tn_status check_tables(const tn_op *op, bool packed, tn_error *err)
         {TN_ATTENTION_STARTS_K, 0, at->batch + 1, "as many as starts_q"},
         {TN_ATTENTION_LENGTHS, 0, at->batch, "one for each sequence"},
         {TN_ATTENTION_PAGES, 0, at->batch, "a row for each sequence"},
-        {TN_ATTENTION_SINKS, 0, op->operand[TN_ATTENTION_Q].shape[1], "the heads of q"}};
+        {TN_ATTENTION_SINKS, 0, op->operand[TN_ATTENTION_Q].shape[1], "the heads of q"},
+        {TN_ATTENTION_SEED, 0, 2, "seed and offset"}};
     const need batch = {TN_ATTENTION_K, 0, packed ? 1 : at->batch, "the batch of q"};
-    tn_status status =
-        is_backward(op) ? TN_OK : check_needs(op, needs, sizeof needs / sizeof needs[0], err);
+    tn_status status = check_needs(op, needs, sizeof needs / sizeof needs[0], err);
+    if (!status && has(op, TN_ATTENTION_SEED) && op->operand[TN_ATTENTION_SEED].stride[0] != 1)
+        status = tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op),
+                         "seed_tensor needs stride 1, found %" PRId64,
+                         op->operand[TN_ATTENTION_SEED].stride[0]);
     return status || at->page ? status : check_needs(op, &batch, 1, err);
 }
 
@@ -284,8 +287,7 @@ static tn_status validate_sequences(tn_op *op, tn_error *err)
     tn_attention_op *at = &op->as.attention;
     const tn_layout *q = &op->operand[TN_ATTENTION_Q], *k = &op->operand[TN_ATTENTION_K];
     const tn_layout *starts = &op->operand[TN_ATTENTION_STARTS_Q];
-    bool packed = !is_backward(op) && starts->dtype;
-    bool paged = !is_backward(op) && has(op, TN_ATTENTION_PAGES);
+    bool packed = starts->dtype, paged = has(op, TN_ATTENTION_PAGES);
     if (packed && starts->shape[0] < 2)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op),
                        "starts_q needs at least 2 numbers, found %" PRId64, starts->shape[0]);
@@ -319,13 +321,14 @@ static uint64_t uses_of(const tn_op *op)
     uses |= at->shift ? TN_ATTENTION_USES_OFFSET : 0;
     uses |= op->operand[TN_ATTENTION_OUT].dtype != q ? TN_ATTENTION_USES_OUT_DTYPE : 0;
     uses |= has(op, TN_ATTENTION_LSE) && forward ? TN_ATTENTION_USES_LSE : 0;
-    uses |= forward && has(op, TN_ATTENTION_SINKS) ? TN_ATTENTION_USES_SINKS : 0;
-    uses |= forward && has(op, TN_ATTENTION_STARTS_Q) ? TN_ATTENTION_USES_PACKED : 0;
-    uses |= forward && has(op, TN_ATTENTION_LENGTHS) ? TN_ATTENTION_USES_LENGTHS : 0;
-    uses |= forward && has(op, TN_ATTENTION_PAGES) ? TN_ATTENTION_USES_PAGES : 0;
+    uses |= has(op, TN_ATTENTION_SINKS) ? TN_ATTENTION_USES_SINKS : 0;
+    uses |= has(op, TN_ATTENTION_STARTS_Q) ? TN_ATTENTION_USES_PACKED : 0;
+    uses |= has(op, TN_ATTENTION_LENGTHS) ? TN_ATTENTION_USES_LENGTHS : 0;
+    uses |= has(op, TN_ATTENTION_PAGES) ? TN_ATTENTION_USES_PAGES : 0;
+    uses |= has(op, TN_ATTENTION_SEED) ? TN_ATTENTION_USES_SEED : 0;
     for (int32_t i = 0; i < op->count; i++) {
         const tn_layout *layout = &op->operand[i];
-        bool whole = i <= TN_ATTENTION_OUT || (!forward && i >= TN_ATTENTION_DOUT);
+        bool whole = i <= TN_ATTENTION_OUT || i >= TN_ATTENTION_DOUT;
         if (whole && layout->shape[3] > 1 && layout->stride[3] != 1)
             uses |= TN_ATTENTION_USES_STRIDES;
     }
@@ -366,6 +369,8 @@ tn_status tni_attention_validate(tn_op *op, tn_error *err)
     at->value_size = op->operand[TN_ATTENTION_V].shape[3];
     if (at->left < 0 && at->right < 0) /* all keys are visible from everywhere */
         at->corner = TN_CORNER_TOP_LEFT, at->shift = 0;
+    if (has(op, TN_ATTENTION_SEED))
+        at->seed = at->offset = 0;
     status = validate_mask(op, err);
     op->uses = uses_of(op);
     return status;
@@ -415,8 +420,8 @@ void tni_attention_free(tn_op *op, uint64_t dims)
     tn_attention_op *at = &op->as.attention;
     for (int32_t i = 0; i < op->count; i++) {
         tn_layout *layout = &op->operand[i];
-        bool of_keys = i == TN_ATTENTION_K || i == TN_ATTENTION_V ||
-                       (is_backward(op) && (i == TN_ATTENTION_DK || i == TN_ATTENTION_DV));
+        bool of_keys = i == TN_ATTENTION_K || i == TN_ATTENTION_V || i == TN_ATTENTION_DK ||
+                       i == TN_ATTENTION_DV;
         for (int32_t d = 0; d < layout->rank && d < 2; d++)
             layout->shape[d] = layout->rank < 3 || dims & of[d] ? 0 : layout->shape[d];
         if (layout->rank >= 3 &&
@@ -432,11 +437,10 @@ void tni_attention_free(tn_op *op, uint64_t dims)
     at->keys = dims & TN_ATTENTION_DIM_KEYS ? 0 : at->keys;
 }
 
+/* By bit of TN_ATTENTION_USES_.... */
 const char *const tni_attention_uses[] = {
-#define WORD(NAME, bit, word) word,
-    TN_ATTENTION_USES_LIST(WORD)
-#undef WORD
-        NULL};
+    "window",  "mask",  "additive", "groups",  "softcap", "sinks", "lse",  "dropout", "packed",
+    "lengths", "pages", "dv",       "strides", "out",     "shift", "seed", NULL};
 
 #define AT(field) offsetof(tn_attention_args, field)
 
@@ -446,7 +450,7 @@ const tni_op_class tni_attention_class = {
     .where = "tn_attention",
     .args = {TNI_ARGS_FORM(attention, scale),
              .tensors = {AT(q), AT(k), AT(v), AT(out), AT(lse), AT(mask_tensor), AT(sinks),
-                         AT(starts_q), AT(starts_k), AT(lengths), AT(pages)}},
+                         AT(starts_q), AT(starts_k), AT(lengths), AT(pages), AT(seed_tensor)}},
     .check = &tni_attention_check,
     .make = tni_attention_make,
     .operands = names,

@@ -33,16 +33,17 @@ typedef struct line {
 } line;
 
 typedef struct rows {
-    const tni_bounds *bounds; /* whose these are                           */
-    tn_run run;               /* the op and its data, as a kernel has them */
-    const tn_attention_op *at;
-    double read;     /* roundoff of f32 operands as they are read; 0: none */
-    double narrow;   /* roundoff of weights                                */
-    double sums;     /* roundoff of scores that are kept narrow; 0: they are not */
-    double log_sum;  /* the error of the row's lse                         */
-    double products; /* g(size) + 8                                        */
-    double values;   /* g(value size) + 8                                  */
-    pair *pairs;     /* of a row, by key; score -infinity: not seen        */
+    const tni_bounds *bounds;  /* whose these are                           */
+    tn_run run;                /* the op and its data, as a kernel has them */
+    const tn_attention_op *at; /* `params`                                  */
+    tn_attention_op params;    /* with the seed and offset of the run       */
+    double read;               /* roundoff of f32 operands as they are read; 0: none */
+    double narrow;             /* roundoff of weights                                */
+    double sums;               /* roundoff of scores that are kept narrow; 0: they are not */
+    double log_sum;            /* the error of the row's lse                         */
+    double products;           /* g(size) + 8                                        */
+    double values;             /* g(value size) + 8                                  */
+    pair *pairs;               /* of a row, by key; score -infinity: not seen        */
     column *columns;
     line *lines; /* of each operand `slots`, each with its latest row */
     int64_t slots;
@@ -177,7 +178,7 @@ static double bound_of(const rows *r, const column *of, double count, double u)
 static double sink_of(const rows *r, const scene *in)
 {
     const tn_layout *layout = &r->run.op->operand[TN_ATTENTION_SINKS];
-    if (r->run.op->kind != TN_OP_ATTENTION || !layout->dtype)
+    if (!layout->dtype)
         return -(double)INFINITY;
     return number_at(r, TN_ATTENTION_SINKS, in->h, 0, 0, 0);
 }
@@ -369,7 +370,7 @@ tn_status tni_attention_bounds_init(tni_bounds *bounds, tn_error *err)
     rows *made = tni_alloc_zeroed(1, sizeof *made);
     bool whole = false;
     if (made) {
-        made->at = at;
+        made->at = &made->params;
         made->pairs = tni_alloc_zeroed((size_t)at->keys + 1, sizeof made->pairs[0]);
         made->columns = tni_alloc_zeroed((size_t)width, sizeof made->columns[0]);
         whole = make_lines(made, width) && made->pairs && made->columns;
@@ -381,6 +382,7 @@ tn_status tni_attention_bounds_init(tni_bounds *bounds, tn_error *err)
     }
     made->bounds = bounds;
     made->run = (tn_run){.struct_size = sizeof made->run, .op = bounds->op, .data = bounds->data};
+    made->params = tn_attention_params(&made->run);
     made->products = tni_bounds_gathered((double)at->size) + 8;
     made->values = tni_bounds_gathered((double)at->value_size) + 8;
     if (dtype == TN_F32)

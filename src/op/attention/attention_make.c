@@ -54,10 +54,9 @@ static void add_batch(tn_layout *layout)
 tn_status tni_attention_finish(tn_op *op, int32_t way, bool scaled, tn_error *err)
 {
     for (int32_t i = 0; i < op->count; i++) {
-        bool gradient = op->kind == TN_OP_ATTENTION_BACKWARD && i >= TN_ATTENTION_DOUT;
         if (tni_attention_is_packed(op, i))
             add_batch(&op->operand[i]);
-        if (i <= TN_ATTENTION_OUT || gradient)
+        if (i <= TN_ATTENTION_OUT || i >= TN_ATTENTION_DOUT)
             tni_attention_turn(&op->operand[i], way);
     }
     const tn_layout *q = &op->operand[TN_ATTENTION_Q];
@@ -92,8 +91,12 @@ tn_status tni_attention_make(const void *given, tni_problem *out, tn_error *err)
         return status;
     const tni_attention_numbers numbers = TNI_ATTENTION_NUMBERS(args);
     const tn_tensor *const tensors[] = {
-        args->q,     args->k,        args->v,        args->out,     args->lse,  args->mask_tensor,
-        args->sinks, args->starts_q, args->starts_k, args->lengths, args->pages};
+        args->q,        args->k,
+        args->v,        args->out,
+        args->lse,      args->mask_tensor,
+        args->sinks,    args->starts_q,
+        args->starts_k, args->lengths,
+        args->pages,    TN_HAS(args, tn_attention_args, seed_tensor) ? args->seed_tensor : NULL};
     status = tni_problem_init(out, class, tensors, err);
     if (!status)
         status = tni_attention_read_numbers(class, &numbers, &out->op.as.attention, err);

@@ -1,5 +1,5 @@
 /* Sample inputs for attention's tables: where sequences begin, how long they are and on which pages,
- * consistent with each other. */
+ * consistent with each other; and the seed of dropout. */
 #include "attention.h"
 #include "dispatch/check/inputs.h"
 
@@ -15,7 +15,7 @@ typedef struct table {
 bool tni_attention_is_table(const tn_op *op, int32_t operand)
 {
     (void)op;
-    return operand >= TN_ATTENTION_STARTS_Q;
+    return operand >= TN_ATTENTION_STARTS_Q && operand <= TN_ATTENTION_SEED;
 }
 
 static unsigned char *first_of(const tni_operands *operands, int32_t index)
@@ -88,6 +88,15 @@ static void fill_pages(const table *t)
     }
 }
 
+/* A seed of 64 random bits; an offset that leaves room for all numbers behind it. */
+static void fill_seed(const table *t)
+{
+    uint64_t seed = (uint64_t)(t->draw(t->user) * 0x1p32) << 32;
+    seed |= (uint64_t)(t->draw(t->user) * 0x1p32);
+    const uint64_t both[] = {seed, (uint64_t)(t->draw(t->user) * 0x1p40)};
+    memcpy(t->first, both, sizeof both);
+}
+
 void tni_attention_fill_table(tni_operands *operands, int32_t index, double (*draw)(void *user),
                               void *user)
 {
@@ -107,6 +116,7 @@ void tni_attention_fill_table(tni_operands *operands, int32_t index, double (*dr
         fill_starts(&t, op->operand[TN_ATTENTION_K].shape[2], op->as.attention.keys);
         break;
     case TN_ATTENTION_LENGTHS: fill_lengths(&t, operands); break;
+    case TN_ATTENTION_SEED: fill_seed(&t); break;
     default: fill_pages(&t);
     }
 }

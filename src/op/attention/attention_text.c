@@ -4,6 +4,7 @@
  *     mask=none|causal|causal-br|window:L;R|window-tl:L;R  and, behind a ';', bool|additive|padding
  *     mdtype  of an additive mask      sink=0|1|DTYPE   lse=0|1   out=DTYPE
  *     scale softcap dropout seed offset shift
+ *     seed=device  seed and offset are an operand, in the device's memory
  *     varlen=l1;l2;...  of queries, varlenk of keys where they differ; NxL stands for N of L
  *     rows rowsk  rows of all queries and keys, where the longest sequences would not fill them
  *     used=1  lengths of keys are given     page  keys of a page, pool  pages there are
@@ -20,9 +21,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-static const char *const stride_keys[] = {"sq",    "sk",     "sv",      "so",      "slse", "smask",
-                                          "ssink", "sstart", "sstartk", "slength", "spage"};
-static const char *const gradient_keys[] = {"sdo", "sdq", "sdk", "sdv"};
+/* SEED is always contiguous. */
+static const char *const stride_keys[] = {"sq",    "sk",     "sv",      "so",      "slse",  "smask",
+                                          "ssink", "sstart", "sstartk", "slength", "spage", NULL,
+                                          "sdo",   "sdq",    "sdk",     "sdv"};
 static const char *const ways[] = {"bhld", "blhd", NULL};
 
 enum { MASK_NONE, MASK_BOOL, MASK_ADDITIVE, MASK_PADDING };
@@ -38,16 +40,11 @@ typedef struct sizes {
     int64_t batch, heads, groups, queries, keys, size, value_size;
     int64_t page, pool;
     int64_t lse, used;
+    bool device_seed;
     int32_t way, mask;
     tn_dtype out, mask_dtype, sinks;
     pack q, k;
 } sizes;
-
-static const char *stride_key(const tn_op *op, int32_t operand)
-{
-    bool gradient = op->kind == TN_OP_ATTENTION_BACKWARD && operand >= TN_ATTENTION_DOUT;
-    return gradient ? gradient_keys[operand - TN_ATTENTION_DOUT] : stride_keys[operand];
-}
 
 /* A layout of [batch, heads, length, size], lying as the way says. */
 static void make_whole(tn_layout *out, tn_dtype dtype, const int64_t shape[4], int32_t way)
@@ -113,6 +110,8 @@ static void usual(const sizes *s, const tn_op *op, tn_dtype dtype, tn_layout *ou
     if (s->lse)
         tni_layout_make(&out[TN_ATTENTION_LSE], tni_attention_lse(dtype), q, 3);
     usual_mask(s, &out[TN_ATTENTION_MASK]);
+    if (s->device_seed)
+        tni_layout_make(&out[TN_ATTENTION_SEED], TN_I64, (const int64_t[]){2}, 1);
     if (op->kind != TN_OP_ATTENTION_BACKWARD) {
         usual_tables(s, out);
         return;
@@ -332,6 +331,20 @@ static tn_status parse_bits(tni_fields *fields, const char *key, uint64_t *out, 
     return TN_OK;
 }
 
+/* "seed=device": seed and offset are an operand. */
+static tn_status parse_seed(tni_fields *fields, tn_attention_op *at, bool *out_device,
+                            tn_error *err)
+{
+    const char *text = tni_fields_take(fields, "seed");
+    *out_device = text && strcmp(text, "device") == 0;
+    if (*out_device)
+        return tni_fields_take(fields, "offset")
+                   ? refuse(fields, "offset", "a seed that is a number", err)
+                   : TN_OK;
+    tn_status status = parse_bits(fields, "seed", &at->seed, err);
+    return status ? status : parse_bits(fields, "offset", &at->offset, err);
+}
+
 static tn_status parse_numbers(tni_fields *fields, tn_attention_op *at, int64_t size, tn_error *err)
 {
     struct {
@@ -342,10 +355,6 @@ static tn_status parse_numbers(tni_fields *fields, tn_attention_op *at, int64_t 
     at->scale = tni_attention_scale(size);
     for (size_t i = 0; i < 3 && !status; i++)
         status = tni_fields_real(fields, reals[i].key, reals[i].to, err);
-    if (!status)
-        status = parse_bits(fields, "seed", &at->seed, err);
-    if (!status)
-        status = parse_bits(fields, "offset", &at->offset, err);
     if (!status)
         status = tni_fields_integer(fields, "shift", INT64_MIN, &at->shift, err);
     return status;
@@ -401,6 +410,8 @@ tn_status tni_attention_parse(tni_fields *fields, tn_dtype dtype, tn_op *op, tn_
     if (!status)
         status = parse_numbers(fields, at, s.size, err);
     if (!status)
+        status = parse_seed(fields, at, &s.device_seed, err);
+    if (!status)
         status = parse_backend(fields, &at->backend, err);
     if (status)
         return status;
@@ -409,8 +420,8 @@ tn_status tni_attention_parse(tni_fields *fields, tn_dtype dtype, tn_op *op, tn_
     at->keys = s.q.count && !s.page ? s.k.most : 0;
     usual(&s, op, dtype, op->operand);
     for (int32_t i = 0; i < op->count && !status; i++) {
-        if (op->operand[i].dtype)
-            status = tni_fields_strides(fields, stride_key(op, i), &op->operand[i], err);
+        if (op->operand[i].dtype && stride_keys[i])
+            status = tni_fields_strides(fields, stride_keys[i], &op->operand[i], err);
     }
     return status;
 }
@@ -470,6 +481,7 @@ static void take_sizes(const tn_op *op, sizes *s)
                  .pool = k->shape[0],
                  .lse = op->operand[TN_ATTENTION_LSE].dtype != 0,
                  .used = forward && op->operand[TN_ATTENTION_LENGTHS].dtype,
+                 .device_seed = op->operand[TN_ATTENTION_SEED].dtype,
                  .out = op->operand[TN_ATTENTION_OUT].dtype,
                  .mask_dtype = op->operand[TN_ATTENTION_MASK].dtype,
                  .sinks = forward ? op->operand[TN_ATTENTION_SINKS].dtype : (tn_dtype)0};
@@ -538,7 +550,7 @@ static void write_bits(tni_buffer *out, const char *key, uint64_t value)
     tni_write_word(out, key, text);
 }
 
-static void write_numbers(const tn_attention_op *at, tni_buffer *out)
+static void write_numbers(const tn_attention_op *at, bool device_seed, tni_buffer *out)
 {
     if (at->scale != tni_attention_scale(at->size))
         tni_write_real(out, "scale", at->scale);
@@ -546,9 +558,11 @@ static void write_numbers(const tn_attention_op *at, tni_buffer *out)
         tni_write_real(out, "softcap", at->softcap);
     if (at->dropout != 0)
         tni_write_real(out, "dropout", at->dropout);
-    if (at->seed)
+    if (device_seed)
+        tni_write_word(out, "seed", "device");
+    if (at->seed && !device_seed)
         write_bits(out, "seed", at->seed);
-    if (at->offset)
+    if (at->offset && !device_seed)
         write_bits(out, "offset", at->offset);
     if (at->shift)
         tni_write_integer(out, "shift", at->shift);
@@ -573,7 +587,7 @@ void tni_attention_write(const tn_op *op, tni_buffer *out)
         tni_write_integer(out, "lse", 1);
     if (s.out != dtype)
         tni_write_word(out, "out", tn_dtype_name(s.out));
-    write_numbers(at, out);
+    write_numbers(at, s.device_seed, out);
     if (s.used && !s.page)
         tni_write_integer(out, "used", 1);
     if (s.page) {
@@ -585,7 +599,7 @@ void tni_attention_write(const tn_op *op, tni_buffer *out)
     if (at->backend)
         tni_write_word(out, "backend", tni_attention_backends[at->backend]);
     for (int32_t i = 0; i < op->count; i++) {
-        if (op->operand[i].dtype)
-            tni_write_strides(out, stride_key(op, i), &op->operand[i], &dense[i]);
+        if (op->operand[i].dtype && stride_keys[i])
+            tni_write_strides(out, stride_keys[i], &op->operand[i], &dense[i]);
     }
 }

@@ -3,8 +3,16 @@
 #include "op/attention/attention.h"
 #include "op/elementwise.h"
 
-static const char *const operands[] = {"q",    "k",  "v",  "out", "lse", "mask_tensor",
-                                       "dout", "dq", "dk", "dv",  NULL};
+static const char *const operands[] = {
+    "q",     "k",        "v",        "out",     "lse",   "mask_tensor",
+    "sinks", "starts_q", "starts_k", "lengths", "pages", "seed_tensor",
+    "dout",  "dq",       "dk",       "dv",      NULL};
+
+/* Code for both passes indexes the operands of either with TN_ATTENTION_.... */
+TN_STATIC_ASSERT((int)TN_ATTENTION_BACKWARD_MASK == (int)TN_ATTENTION_MASK &&
+                     (int)TN_ATTENTION_BACKWARD_SEED == (int)TN_ATTENTION_SEED &&
+                     (int)TN_ATTENTION_BACKWARD_DOUT == (int)TN_ATTENTION_OPERANDS,
+                 "the operands of both passes have the same indices");
 
 tn_status tni_attention_backward_make(const void *given, tni_problem *out, tn_error *err)
 {
@@ -14,9 +22,19 @@ tn_status tni_attention_backward_make(const void *given, tni_problem *out, tn_er
     if (status)
         return status;
     const tni_attention_numbers numbers = TNI_ATTENTION_NUMBERS(args);
-    const tn_tensor *const tensors[] = {args->q,   args->k,           args->v,    args->out,
-                                        args->lse, args->mask_tensor, args->dout, args->dq,
-                                        args->dk,  args->dv};
+    const tn_tensor *const tensors[TN_ATTENTION_BACKWARD_OPERANDS] = {
+        [TN_ATTENTION_Q] = args->q,
+        [TN_ATTENTION_K] = args->k,
+        [TN_ATTENTION_V] = args->v,
+        [TN_ATTENTION_OUT] = args->out,
+        [TN_ATTENTION_LSE] = args->lse,
+        [TN_ATTENTION_MASK] = args->mask_tensor,
+        [TN_ATTENTION_SEED] =
+            TN_HAS(args, tn_attention_backward_args, seed_tensor) ? args->seed_tensor : NULL,
+        [TN_ATTENTION_DOUT] = args->dout,
+        [TN_ATTENTION_DQ] = args->dq,
+        [TN_ATTENTION_DK] = args->dk,
+        [TN_ATTENTION_DV] = args->dv};
     status = tni_problem_init(out, class, tensors, err);
     if (!status)
         status = tni_attention_read_numbers(class, &numbers, &out->op.as.attention, err);
@@ -32,12 +50,23 @@ const tni_op_class tni_attention_backward_class = {
     .word = "attention-backward",
     .where = "tn_attention_backward",
     .args = {TNI_ARGS_FORM(attention_backward, scale),
-             .tensors = {AT(q), AT(k), AT(v), AT(out), AT(lse), AT(mask_tensor), AT(dout), AT(dq),
-                         AT(dk), AT(dv)}},
+             .tensors = {[TN_ATTENTION_Q] = AT(q),
+                         [TN_ATTENTION_K] = AT(k),
+                         [TN_ATTENTION_V] = AT(v),
+                         [TN_ATTENTION_OUT] = AT(out),
+                         [TN_ATTENTION_LSE] = AT(lse),
+                         [TN_ATTENTION_MASK] = AT(mask_tensor),
+                         [TN_ATTENTION_SEED] = AT(seed_tensor),
+                         [TN_ATTENTION_DOUT] = AT(dout),
+                         [TN_ATTENTION_DQ] = AT(dq),
+                         [TN_ATTENTION_DK] = AT(dk),
+                         [TN_ATTENTION_DV] = AT(dv)}},
     .check = &tni_attention_backward_check,
     .make = tni_attention_backward_make,
     .operands = operands,
-    .optional = 1U << TN_ATTENTION_MASK,
+    .optional = 1U << TN_ATTENTION_MASK | 1U << TN_ATTENTION_SINKS | 1U << TN_ATTENTION_STARTS_Q |
+                1U << TN_ATTENTION_STARTS_K | 1U << TN_ATTENTION_LENGTHS |
+                1U << TN_ATTENTION_PAGES | 1U << TN_ATTENTION_SEED,
     .outputs = 1U << TN_ATTENTION_DQ | 1U << TN_ATTENTION_DK | 1U << TN_ATTENTION_DV,
     .output = TN_ATTENTION_DQ,
     TNI_ATTENTION_CLASS};

@@ -18,6 +18,7 @@ static const char *const smoke[] = {
     "b=1,h=2,l=9,d=24,sq=864;432;48;2",
     "b=1,h=2,l=35,d=24,softcap=5,scale=0.5",
     "b=1,h=2,l=35,d=24,dropout=0.25,seed=7,offset=3",
+    "b=1,h=2,l=35,d=24,dropout=0.25,seed=device",
     NULL,
 };
 
@@ -38,6 +39,8 @@ static const tn_check_aspect aspects[] = {
     {"softcap", TNI_TEMPLATES("b=1,h=2,l=35,d=24,softcap=5", "b=1,h=2,l=?q<60>,d=64,softcap=5")},
     {"dropout", TNI_TEMPLATES("b=1,h=2,l=35,d=24,dropout=0.25,seed=7,offset=3",
                               "b=1,h=2,l=?q<60>,d=64,dropout=0.5,seed=9")},
+    {"seed", TNI_TEMPLATES("b=1,h=2,l=35,d=24,dropout=0.25,seed=device",
+                           "b=1,h=2,l=?q<60>,d=64,dropout=0.5,seed=device")},
     {"dv", TNI_TEMPLATES("b=2,h=2,l=40,d=48,dv=72", "b=1,h=2,l=?q<60>,d=64,dv=32")},
     {"strides", TNI_TEMPLATES(ATTENTION_STRIDES)},
     {"shift", TNI_TEMPLATES("b=2,h=2,lq=33,lk=40,d=16,mask=window-tl:-1;7,shift=5",
@@ -56,13 +59,21 @@ static int32_t split_dims(const tn_op *op)
     return op->uses & TN_ATTENTION_USES_GROUPS ? 1 : 2;
 }
 
+static bool is_split(const tn_op *op, int32_t operand, int32_t d)
+{
+    return d < split_dims(op) && operand != TN_ATTENTION_SEED;
+}
+
 const tni_op_check tni_attention_backward_check = {
     .smoke = smoke,
     .aspects = aspects,
     .floats = tni_attention_spread,
+    .is_table = tni_attention_is_table,
+    .fill_table = tni_attention_fill_table,
     .finish_inputs = tni_attention_forward_fill,
     .bound = tni_attention_bound,
     .bound_init = tni_attention_bounds_init,
     .bound_release = tni_attention_bounds_release,
     .split_dims = split_dims,
+    .is_split = is_split,
 };

@@ -10,7 +10,7 @@ static tn_status make_forward(const tn_op *backward, tn_op *out, tn_error *err)
     *out = *backward;
     out->kind = TN_OP_ATTENTION;
     out->count = TN_ATTENTION_OPERANDS;
-    for (int32_t i = TN_ATTENTION_MASK + 1; i < TN_OP_OPERANDS_MAX; i++)
+    for (int32_t i = TN_ATTENTION_OPERANDS; i < TN_OP_OPERANDS_MAX; i++)
         out->operand[i] = (tn_layout){0};
     return tni_op_validate(out, err);
 }
@@ -32,7 +32,7 @@ static tn_status run_forward(const tni_operands *operands, tni_problem *problem,
         return status;
     void *data[TN_OP_OPERANDS_MAX];
     tni_operands_on_host(operands, data);
-    for (int32_t i = 0; i <= TN_ATTENTION_MASK; i++)
+    for (int32_t i = 0; i < TN_ATTENTION_OPERANDS; i++)
         problem->data[i] = data[i];
     const tni_call_args args = {.stream = tn_stream_default(problem->device)};
     status = tni_plan_run(plan, question.context, problem, &args, err);

@@ -6,10 +6,10 @@
 #include "tenon/elementwise.h"
 
 static const char *const kinds[] = {
-#define WORD(NAME, number, word) word,
-    TN_BINARY_LIST(WORD)
-#undef WORD
-        NULL};
+    [TN_BINARY_ADD] = "add",  [TN_BINARY_SUB] = "sub", [TN_BINARY_MUL] = "mul",
+    [TN_BINARY_DIV] = "div",  [TN_BINARY_MAX] = "max", [TN_BINARY_MIN] = "min",
+    [TN_BINARY_COUNT] = NULL,
+};
 
 static const char *const operands[] = {"in", "out", "other", NULL};
 static const char *const stride_keys[] = {"s2"};

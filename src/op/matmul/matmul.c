@@ -347,11 +347,10 @@ static void free_dims(tn_op *op, uint64_t dims)
     mm->matrices = dims & TN_MATMUL_DIM_BATCH ? 0 : mm->matrices;
 }
 
-static const char *const uses_words[] = {
-#define WORD(NAME, bit, word) word,
-    TN_MATMUL_USES_LIST(WORD)
-#undef WORD
-        NULL};
+/* By bit of TN_MATMUL_USES_.... */
+static const char *const uses_words[] = {"batch",  "broadcast",   "transpose",  "strides", "alpha",
+                                         "beta",   "bias",        "activation", "out",     "acc",
+                                         "scales", "far-factors", NULL};
 
 const tni_op_class tni_matmul_class = {
     .kind = TN_OP_MATMUL,

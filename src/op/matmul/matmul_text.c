@@ -4,10 +4,8 @@
 #include "tenon/dtype.h"
 
 const char *const tni_matmul_activations[] = {
-#define WORD(NAME, number, word) [number] = word,
-    TN_ACTIVATION_LIST(WORD)
-#undef WORD
-        NULL};
+    [TN_ACT_NONE] = "none",           [TN_ACT_RELU] = "relu", [TN_ACT_GELU] = "gelu",
+    [TN_ACT_GELU_TANH] = "gelu-tanh", [TN_ACT_SILU] = "silu", [TN_ACT_COUNT] = NULL};
 
 static const char *const stride_keys[] = {"sa", "sb", "sc", "sbias", "sscale_a", "sscale_b"};
 

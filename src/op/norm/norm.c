@@ -7,10 +7,7 @@
 #include <inttypes.h>
 
 static const char *const kinds[] = {
-#define WORD(NAME, number, word) word,
-    TN_NORM_LIST(WORD)
-#undef WORD
-        NULL};
+    [TN_NORM_LAYER] = "layer", [TN_NORM_RMS] = "rms", [TN_NORM_COUNT] = NULL};
 
 static const char *const operands[] = {"in", "out", "weight", "bias", NULL};
 static const char *const stride_keys[] = {"sweight", "sbias"};

@@ -8,10 +8,9 @@
 #include <inttypes.h>
 
 static const char *const kinds[] = {
-#define WORD(NAME, number, word) word,
-    TN_REDUCE_LIST(WORD)
-#undef WORD
-        NULL};
+    [TN_REDUCE_SUM] = "sum", [TN_REDUCE_MEAN] = "mean", [TN_REDUCE_MAX] = "max",
+    [TN_REDUCE_MIN] = "min", [TN_REDUCE_PROD] = "prod", [TN_REDUCE_COUNT] = NULL,
+};
 
 static uint32_t families(int32_t kind)
 {

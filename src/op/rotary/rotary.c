@@ -6,10 +6,7 @@
 #include <inttypes.h>
 
 static const char *const kinds[] = {
-#define WORD(NAME, number, word) word,
-    TN_ROTARY_LIST(WORD)
-#undef WORD
-        NULL};
+    [TN_ROTARY_HALVES] = "halves", [TN_ROTARY_PAIRS] = "pairs", [TN_ROTARY_COUNT] = NULL};
 
 static const char *const operands[] = {"in", "out", "cos", "sin", NULL};
 static const char *const stride_keys[] = {"scos", "ssin"};

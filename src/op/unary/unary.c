@@ -5,10 +5,20 @@
 #include "tenon/elementwise.h"
 
 static const char *const kinds[] = {
-#define WORD(NAME, number, word) word,
-    TN_UNARY_LIST(WORD)
-#undef WORD
-        NULL};
+    [TN_UNARY_NEG] = "neg",
+    [TN_UNARY_ABS] = "abs",
+    [TN_UNARY_SQRT] = "sqrt",
+    [TN_UNARY_RSQRT] = "rsqrt",
+    [TN_UNARY_EXP] = "exp",
+    [TN_UNARY_LOG] = "log",
+    [TN_UNARY_TANH] = "tanh",
+    [TN_UNARY_SIGMOID] = "sigmoid",
+    [TN_UNARY_RELU] = "relu",
+    [TN_UNARY_GELU] = "gelu",
+    [TN_UNARY_GELU_TANH] = "gelu-tanh",
+    [TN_UNARY_SILU] = "silu",
+    [TN_UNARY_COUNT] = NULL,
+};
 
 /* Families of dtypes that a function is defined for: those that the reference computes. */
 static uint32_t families(int32_t kind)

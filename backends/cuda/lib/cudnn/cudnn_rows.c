@@ -7,7 +7,9 @@
 #include "cudnn_dropout.h"
 #include "cudnn_packed.h"
 
-static const char *const names[] = {"q", "k", "v", "out", "lse", "mask", "dout", "dq", "dk", "dv"};
+static const char *const names[] = {"q",     "k",        "v",        "out",     "lse",   "mask",
+                                    "sinks", "starts_q", "starts_k", "lengths", "pages", "seed",
+                                    "dout",  "dq",       "dk",       "dv"};
 
 /* Returns the last of an op's operands that contain numbers. */
 static int32_t last_of(const tn_op *op)
@@ -51,7 +53,8 @@ static tn_status admit_types(const tn_op *op, tn_refusal *why)
     const tn_dtype lse = op->operand[TN_ATTENTION_LSE].dtype;
     const tn_dtype mask = op->operand[TN_ATTENTION_MASK].dtype;
     for (int32_t i = TN_ATTENTION_K; i <= last_of(op); i++) {
-        if (i != TN_ATTENTION_LSE && i != TN_ATTENTION_MASK && op->operand[i].dtype != dtype)
+        if (i != TN_ATTENTION_LSE && i != TN_ATTENTION_MASK && op->operand[i].dtype &&
+            op->operand[i].dtype != dtype)
             return tn_refuse(why, TN_REFUSE_DTYPE, names[i], dtype, op->operand[i].dtype);
     }
     if (lse && lse != TN_F32)
