@@ -9,6 +9,8 @@
 #include "os/cpu.h"
 #include "os/machine/machine.h"
 #include "tenon/module/attention.h"
+#include "tenon/module/op/attention_backward.h"
+#include "tenon/module/op/matmul.h"
 #include "tenon/parallel.h"
 
 #include <stdbool.h>
@@ -104,26 +106,26 @@ static void make_attention(const shape *s, int32_t kind, bool causal, int64_t ti
     out->op = (tn_op){.struct_size = sizeof out->op,
                       .kind = kind,
                       .count = back ? TN_ATTENTION_BACKWARD_OPERANDS : TN_ATTENTION_OPERANDS};
-    out->op.as.attention = (tn_attention_op){.batch = s->batch,
-                                             .heads = s->heads,
-                                             .groups = s->heads,
-                                             .queries = s->queries,
-                                             .keys = s->keys,
-                                             .size = s->size,
-                                             .value_size = s->size,
-                                             .left = -1,
-                                             .right = causal ? 0 : -1,
-                                             .scale = 0.1};
+    *TN_PARAMS_MUTABLE(&out->op, attention) = (tn_attention_op){.batch = s->batch,
+                                                                .heads = s->heads,
+                                                                .groups = s->heads,
+                                                                .queries = s->queries,
+                                                                .keys = s->keys,
+                                                                .size = s->size,
+                                                                .value_size = s->size,
+                                                                .left = -1,
+                                                                .right = causal ? 0 : -1,
+                                                                .scale = 0.1};
     lay(out, TN_ATTENTION_Q, 4, q);
     lay(out, TN_ATTENTION_K, 4, k);
     lay(out, TN_ATTENTION_V, 4, k);
     lay(out, TN_ATTENTION_OUT, 4, q);
     if (back) {
         lay(out, TN_ATTENTION_LSE, 3, q);
-        lay(out, TN_ATTENTION_DOUT, 4, q);
-        lay(out, TN_ATTENTION_DQ, 4, q);
-        lay(out, TN_ATTENTION_DK, 4, k);
-        lay(out, TN_ATTENTION_DV, 4, k);
+        lay(out, TN_ATTENTION_BACKWARD_DOUT, 4, q);
+        lay(out, TN_ATTENTION_BACKWARD_DQ, 4, q);
+        lay(out, TN_ATTENTION_BACKWARD_DK, 4, k);
+        lay(out, TN_ATTENTION_BACKWARD_DV, 4, k);
     }
     make_ready(out);
 }
@@ -133,7 +135,7 @@ static void make_matmul(work *out)
     const int64_t square[] = {SIDE, SIDE};
     *out = (work){.times = 1};
     out->op = (tn_op){.struct_size = sizeof out->op, .kind = TN_OP_MATMUL, .count = 3};
-    out->op.as.matmul =
+    *TN_PARAMS_MUTABLE(&out->op, matmul) =
         (tn_matmul_op){.m = SIDE, .n = SIDE, .k = SIDE, .matrices = 1, .acc = TN_F32, .alpha = 1};
     for (int32_t i = 0; i < 3; i++)
         lay(out, i, 2, square);

@@ -118,9 +118,9 @@ static void make_sum(void)
             &err);
     }
     sum.args = (cuda_each_args){.elements = ELEMENTS, .rank = 1, .size = {ELEMENTS}};
-    sum.args.data[TN_EACH_IN] = sum.in.data;
-    sum.args.data[TN_EACH_OUT] = sum.out.data;
-    sum.args.data[TN_EACH_OTHER] = sum.other.data;
+    sum.args.data[TN_ELEMENTWISE_IN] = sum.in.data;
+    sum.args.data[TN_ELEMENTWISE_OUT] = sum.out.data;
+    sum.args.data[TN_ELEMENTWISE_OTHER] = sum.other.data;
     for (int i = 0; i < 3; i++)
         sum.args.stride[i][0] = 1;
 }

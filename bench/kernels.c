@@ -10,6 +10,7 @@
 #include "os/cpu.h"
 #include "tenon/module/kernel.h"
 #include "tenon/module/library.h"
+#include "tenon/module/ops.h"
 #include "tenon/parallel.h"
 
 #include <stdbool.h>
@@ -130,10 +131,10 @@ static problem make(const char *name, int32_t op, int32_t kind, tn_dtype in, tn_
     const int64_t elements = (int64_t)SIDE * SIDE;
     problem it = {.name = name, .row = row_of(op)};
     it.op = (tn_op){.struct_size = sizeof it.op, .kind = op, .count = 2};
-    it.op.as.each = (tn_each_op){
+    *TN_PARAMS_MUTABLE(&it.op, elementwise) = (tn_elementwise_op){
         .kind = kind, .axes = 1, .elements = elements, .rows = SIDE, .size = SIDE, .value = 1e-5};
-    set_layout(&it.op.operand[TN_EACH_IN], in, SIDE, 1);
-    set_layout(&it.op.operand[TN_EACH_OUT], out, SIDE, 1);
+    set_layout(&it.op.operand[TN_ELEMENTWISE_IN], in, SIDE, 1);
+    set_layout(&it.op.operand[TN_ELEMENTWISE_OUT], out, SIDE, 1);
     it.bytes[0] = elements * (int64_t)(in >> 8 & 255) / 8;
     it.bytes[1] = elements * (int64_t)(out >> 8 & 255) / 8;
     if (op == TN_OP_NORM) {
@@ -142,10 +143,10 @@ static problem make(const char *name, int32_t op, int32_t kind, tn_dtype in, tn_
         it.op.count = 4;
     }
     if (op == TN_OP_REDUCE) {
-        it.op.operand[TN_EACH_OUT].shape[1] = 1;
-        it.op.operand[TN_EACH_OUT].stride[0] = 1;
-        it.op.operand[TN_EACH_OUT].stride[1] = 0;
-        it.op.as.each.elements = SIDE;
+        it.op.operand[TN_ELEMENTWISE_OUT].shape[1] = 1;
+        it.op.operand[TN_ELEMENTWISE_OUT].stride[0] = 1;
+        it.op.operand[TN_ELEMENTWISE_OUT].stride[1] = 0;
+        TN_PARAMS_MUTABLE(&it.op, elementwise)->elements = SIDE;
         it.bytes[1] = SIDE * 4;
     }
     return it;
@@ -166,8 +167,8 @@ static void measure_all(void)
 {
     problem turned = make("permute f32, transposed", TN_OP_PERMUTE, 0, TN_F32, TN_F32);
     problem half = make("permute bf16, transposed", TN_OP_PERMUTE, 0, TN_BF16, TN_BF16);
-    set_layout(&turned.op.operand[TN_EACH_IN], TN_F32, 1, SIDE);
-    set_layout(&half.op.operand[TN_EACH_IN], TN_BF16, 1, SIDE);
+    set_layout(&turned.op.operand[TN_ELEMENTWISE_IN], TN_F32, 1, SIDE);
+    set_layout(&half.op.operand[TN_ELEMENTWISE_IN], TN_BF16, 1, SIDE);
     measure(make("permute f32, dense", TN_OP_PERMUTE, 0, TN_F32, TN_F32));
     measure(turned);
     measure(half);
@@ -231,7 +232,8 @@ static void measure_matmul(void)
                   .library = open_openblas(),
                   .host = &host,
                   .threads = threads};
-    op.as.matmul = (tn_matmul_op){.m = SMALL, .n = SMALL, .k = SMALL, .matrices = 1, .alpha = 1};
+    *TN_PARAMS_MUTABLE(&op, matmul) =
+        (tn_matmul_op){.m = SMALL, .n = SMALL, .k = SMALL, .matrices = 1, .alpha = 1};
     for (int i = 0; i < 3; i++)
         op.operand[i] =
             (tn_layout){.dtype = TN_F32, .rank = 2, .shape = {SMALL, SMALL}, .stride = {SMALL, 1}};

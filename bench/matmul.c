@@ -14,6 +14,7 @@
 #include "os/cpu.h"
 #include "os/machine/machine.h"
 #include "tenon/module/kernel.h"
+#include "tenon/module/op/matmul.h"
 #include "tenon/parallel.h"
 
 #include <stdbool.h>
@@ -138,7 +139,7 @@ static product *make(tn_dtype dtype, int64_t count, int64_t m, int64_t n, int64_
     it->threads = threads;
     it->op = (tn_op){.struct_size = sizeof it->op, .kind = TN_OP_MATMUL, .count = OPERANDS};
     it->op.uses = count > 1 ? TN_MATMUL_USES_BATCH : 0;
-    it->op.as.matmul = (tn_matmul_op){
+    *TN_PARAMS_MUTABLE(&it->op, matmul) = (tn_matmul_op){
         .m = m, .n = n, .k = k, .matrices = count, .batch_rank = 1, .acc = dtype, .alpha = 1};
     lay(&it->op.operand[TN_MATMUL_A], dtype, count, m, k);
     lay(&it->op.operand[TN_MATMUL_B], dtype, count, k, n);
@@ -189,7 +190,7 @@ static void set_threads(void *user)
 static void run_blas(void *user, int64_t times)
 {
     const product *it = user;
-    const tn_matmul_op *op = &it->op.as.matmul;
+    const tn_matmul_op *op = TN_PARAMS(&it->op, matmul);
     const int m = (int)op->m, n = (int)op->n, k = (int)op->k;
     for (int64_t i = 0; i < times * op->matrices; i++) {
         const int64_t at = i % op->matrices;
@@ -270,7 +271,8 @@ typedef struct reading {
 static void read_piece(void *user, int64_t index)
 {
     const reading *it = user;
-    const int64_t bytes = it->of->op.as.matmul.k * it->of->op.as.matmul.n * 4 / it->pieces;
+    const int64_t bytes =
+        TN_PARAMS(&it->of->op, matmul)->k * TN_PARAMS(&it->of->op, matmul)->n * 4 / it->pieces;
     bench_read(it->of->data[1] + index * bytes, bytes, it->ahead);
 }
 

@@ -9,6 +9,7 @@
 #include "os/machine/machine.h"
 #include "tenon/module/kernel.h"
 #include "tenon/module/library.h"
+#include "tenon/module/op/matmul.h"
 #include "tenon/parallel.h"
 
 #include <stdbool.h>
@@ -107,12 +108,12 @@ static bool open_library(const char *name, void **out)
 static void describe(tn_op *op, tn_dtype in, tn_dtype out, int64_t side)
 {
     *op = (tn_op){.struct_size = sizeof *op, .kind = TN_OP_MATMUL, .count = OPERANDS};
-    op->as.matmul = (tn_matmul_op){.m = side,
-                                   .n = side,
-                                   .k = side,
-                                   .matrices = 1,
-                                   .acc = in == TN_I8 ? TN_I32 : TN_F32,
-                                   .alpha = 1};
+    *TN_PARAMS_MUTABLE(op, matmul) = (tn_matmul_op){.m = side,
+                                                    .n = side,
+                                                    .k = side,
+                                                    .matrices = 1,
+                                                    .acc = in == TN_I8 ? TN_I32 : TN_F32,
+                                                    .alpha = 1};
     for (int i = 0; i < OPERANDS; i++)
         op->operand[i] = (tn_layout){.dtype = i == TN_MATMUL_OUT ? out : in,
                                      .rank = 2,

@@ -1,4 +1,5 @@
 /* A plain matmul for described devices, with wrong results if the description asks for them. */
+#include "tenon/module/op/matmul.h"
 #include "described.h"
 #include "tenon/module/kernel.h"
 
@@ -7,7 +8,7 @@ static int64_t matrix_of(const tn_op *op, int32_t operand, int64_t number)
 {
     const tn_layout *layout = &op->operand[operand];
     int64_t at = 0;
-    for (int32_t d = op->as.matmul.batch_rank; d-- > 0;) {
+    for (int32_t d = TN_PARAMS(op, matmul)->batch_rank; d-- > 0;) {
         int64_t size = op->operand[TN_MATMUL_OUT].shape[d];
         at += number % size * layout->stride[d];
         number /= size;
@@ -32,7 +33,7 @@ static void set(tn_dtype dtype, void *data, int64_t at, double value)
 static void multiply_row(const tn_run *run, int64_t number, int64_t i)
 {
     const tn_op *op = run->op;
-    const tn_matmul_op *mm = &op->as.matmul;
+    const tn_matmul_op *mm = TN_PARAMS(op, matmul);
     const tn_layout *a = &op->operand[TN_MATMUL_A], *b = &op->operand[TN_MATMUL_B];
     const tn_layout *c = &op->operand[TN_MATMUL_OUT];
     int32_t row = mm->batch_rank, column = row + 1;
@@ -72,7 +73,7 @@ static tn_status count_run(described_device *device, int64_t *out_number, tn_err
 
 static tn_status run_matmul(const tn_run *run, tn_error *err)
 {
-    const tn_matmul_op *mm = &run->op->as.matmul;
+    const tn_matmul_op *mm = TN_PARAMS(run->op, matmul);
     tn_dtype dtype = run->op->operand[TN_MATMUL_OUT].dtype;
     described_device *device = NULL;
     int64_t number = 0;

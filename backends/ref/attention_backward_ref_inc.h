@@ -10,6 +10,8 @@
  *     MATH(name)  the name of this type's version of a function of <math.h> */
 #include "ref_sums_inc.h"
 
+#include "tenon/module/op/attention_backward.h"
+
 #define QUERY  OF(query)
 #define KEY    OF(key)
 #define ARRAYS OF(arrays)
@@ -72,7 +74,7 @@ static void OF(read_query)(const tni_ref_attention_job *job, const tni_ref_head 
         int32_t operand;
         double *to;
     } reads[] = {{TN_ATTENTION_Q, query->q},
-                 {TN_ATTENTION_DOUT, query->dout},
+                 {TN_ATTENTION_BACKWARD_DOUT, query->dout},
                  {TN_ATTENTION_OUT, line},
                  {TN_ATTENTION_LSE, &query->lse}};
     for (size_t n = 0; n < sizeof reads / sizeof reads[0]; n++)
@@ -174,8 +176,8 @@ static void OF(compute_queries)(const tni_ref_attention_job *job, int64_t block,
         OF(add_keys)(job, &head, queries, rows, j, count, &a);
     }
     for (int64_t r = 0; r < rows; r++) {
-        char *dq = tni_ref_query_row(job, &head, TN_ATTENTION_DQ, first + r);
-        OF(write_row)(job, TN_ATTENTION_DQ, a.dq_or_dk + r * at->size, a.line[0], dq);
+        char *dq = tni_ref_query_row(job, &head, TN_ATTENTION_BACKWARD_DQ, first + r);
+        OF(write_row)(job, TN_ATTENTION_BACKWARD_DQ, a.dq_or_dk + r * at->size, a.line[0], dq);
     }
 }
 
@@ -223,10 +225,10 @@ static void OF(compute_keys)(const tni_ref_attention_job *job, int64_t block, ch
             OF(add_query)(job, &head, i, keys, rows, &a);
     }
     for (int64_t r = 0; r < rows; r++) {
-        char *dk = tni_ref_key_row(job, &head, TN_ATTENTION_DK, first + r);
-        char *dv = tni_ref_key_row(job, &head, TN_ATTENTION_DV, first + r);
-        OF(write_row)(job, TN_ATTENTION_DK, a.dq_or_dk + r * at->size, a.line[0], dk);
-        OF(write_row)(job, TN_ATTENTION_DV, a.dv + r * at->value_size, a.line[0], dv);
+        char *dk = tni_ref_key_row(job, &head, TN_ATTENTION_BACKWARD_DK, first + r);
+        char *dv = tni_ref_key_row(job, &head, TN_ATTENTION_BACKWARD_DV, first + r);
+        OF(write_row)(job, TN_ATTENTION_BACKWARD_DK, a.dq_or_dk + r * at->size, a.line[0], dk);
+        OF(write_row)(job, TN_ATTENTION_BACKWARD_DV, a.dv + r * at->value_size, a.line[0], dv);
     }
 }
 

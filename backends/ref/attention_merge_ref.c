@@ -3,6 +3,8 @@
  * whose lse is -infinity, is not read. Computed in long double, each row separately. */
 #include "ref_elementwise.h"
 
+#include "tenon/module/op/attention_merge.h"
+
 #include <math.h>
 #include <stdbool.h>
 
@@ -92,7 +94,7 @@ const tn_kernel_row tni_ref_attention_merge = {
     TNI_REF_ROW,
     .dtypes = tni_ref_float_dtypes,
     .numerics = TNI_REF_REPEATS,
-    .honours = TN_EACH_USES_STRIDES | TN_EACH_USES_OUT_DTYPE,
+    .honours = TN_ELEMENTWISE_USES_STRIDES | TN_ELEMENTWISE_USES_OUT_DTYPE,
     .flops_per_us = 200,
     .bytes_per_us = 800,
     .run = run_merge,

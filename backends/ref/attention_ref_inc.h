@@ -6,6 +6,8 @@
  *     MATH(name)  the name of this type's version of a function of <math.h> */
 #include "ref_sums_inc.h"
 
+#include "tenon/module/op/attention.h"
+
 #define BLOCK OF(block)
 
 struct BLOCK {

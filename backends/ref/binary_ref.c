@@ -2,6 +2,7 @@
  * arithmetic: a double has more than twice its digits. */
 #include "ref_elementwise.h"
 #include "ref_wide.h"
+#include "tenon/module/op/binary.h"
 
 static int64_t divide_whole(int64_t a, int64_t b, bool is_signed)
 {
@@ -79,11 +80,13 @@ static void combine_complex(int32_t kind, double *a, const double *b)
 static void binary_whole(const tni_ref_each *each, char *const *at, int64_t count)
 {
     int64_t a[TNI_REF_PIECE], b[TNI_REF_PIECE];
-    each->in->read_whole(at[TN_EACH_IN], tni_ref_along(each, TN_EACH_IN), count, a);
-    each->in->read_whole(at[TN_EACH_OTHER], tni_ref_along(each, TN_EACH_OTHER), count, b);
+    each->in->read_whole(at[TN_ELEMENTWISE_IN], tni_ref_along(each, TN_ELEMENTWISE_IN), count, a);
+    each->in->read_whole(at[TN_ELEMENTWISE_OTHER], tni_ref_along(each, TN_ELEMENTWISE_OTHER), count,
+                         b);
     for (int64_t i = 0; i < count; i++)
         a[i] = combine_whole(each->each->kind, a[i], b[i], each->in->sort == TNI_REF_SIGNED);
-    each->out->write_whole(a, count, at[TN_EACH_OUT], tni_ref_along(each, TN_EACH_OUT));
+    each->out->write_whole(a, count, at[TN_ELEMENTWISE_OUT],
+                           tni_ref_along(each, TN_ELEMENTWISE_OUT));
 }
 
 static void binary_piece(void *job, char *const *at, int64_t count)
@@ -94,13 +97,13 @@ static void binary_piece(void *job, char *const *at, int64_t count)
         binary_whole(each, at, count);
         return;
     }
-    each->in->read(at[TN_EACH_IN], tni_ref_along(each, TN_EACH_IN), count, a);
-    each->in->read(at[TN_EACH_OTHER], tni_ref_along(each, TN_EACH_OTHER), count, b);
+    each->in->read(at[TN_ELEMENTWISE_IN], tni_ref_along(each, TN_ELEMENTWISE_IN), count, a);
+    each->in->read(at[TN_ELEMENTWISE_OTHER], tni_ref_along(each, TN_ELEMENTWISE_OTHER), count, b);
     for (int64_t i = 0; i < count && each->in->parts == 2; i++)
         combine_complex(each->each->kind, a + 2 * i, b + 2 * i);
     for (int64_t i = 0; i < count && each->in->parts == 1; i++)
         a[i] = combine(each->each->kind, a[i], b[i]);
-    each->out->write(a, count, at[TN_EACH_OUT], tni_ref_along(each, TN_EACH_OUT));
+    each->out->write(a, count, at[TN_ELEMENTWISE_OUT], tni_ref_along(each, TN_ELEMENTWISE_OUT));
 }
 
 static tn_status run_binary(const tn_run *run, tn_error *err)
@@ -116,7 +119,7 @@ static tn_status admit_binary(const tn_kernel_row *row, const tn_query *query, t
     (void)row;
     if (each.other != each.in)
         return tni_ref_refuse(why, TN_REFUSE_DTYPE, "other.dtype", each.in->dtype,
-                              query->op->operand[TN_EACH_OTHER].dtype,
+                              query->op->operand[TN_ELEMENTWISE_OTHER].dtype,
                               "both inputs need one dtype: cast one of them");
     if (tni_ref_is_whole(each.in) != tni_ref_is_whole(each.out) ||
         each.in->parts != each.out->parts || each.out->dtype == TN_BOOL)
@@ -135,8 +138,8 @@ const tn_kernel_row tni_ref_binary = {
     TNI_REF_ROW,
     .dtypes = tni_ref_number_dtypes,
     .numerics = TNI_REF_EVERYWHERE,
-    .honours = TN_EACH_USES_STRIDES | TN_EACH_USES_BROADCAST | TN_EACH_USES_OUT_DTYPE |
-               TN_EACH_USES_IN_PLACE,
+    .honours = TN_ELEMENTWISE_USES_STRIDES | TN_ELEMENTWISE_USES_BROADCAST |
+               TN_ELEMENTWISE_USES_OUT_DTYPE | TN_ELEMENTWISE_USES_IN_PLACE,
     .flops_per_us = 200,
     .bytes_per_us = 1500,
     .admit = admit_binary,

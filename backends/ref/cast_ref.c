@@ -2,6 +2,7 @@
  * there is one rounding. */
 #include "ref_elementwise.h"
 #include "ref_number.h"
+#include "tenon/module/op/cast.h"
 
 /* Integers to integers: out-of-range values saturate. */
 typedef struct bounds {
@@ -29,10 +30,10 @@ static void cast_whole(const tni_ref_each *each, const char *from, char *to, int
 {
     const bounds limits = bounds_of(each->out);
     int64_t value[TNI_REF_PIECE];
-    each->in->read_whole(from, tni_ref_along(each, TN_EACH_IN), count, value);
+    each->in->read_whole(from, tni_ref_along(each, TN_ELEMENTWISE_IN), count, value);
     for (int64_t i = 0; i < count && each->out->dtype != TN_BOOL; i++)
         value[i] = clamp(&limits, value[i], each->in->sort == TNI_REF_SIGNED);
-    each->out->write_whole(value, count, to, tni_ref_along(each, TN_EACH_OUT));
+    each->out->write_whole(value, count, to, tni_ref_along(each, TN_ELEMENTWISE_OUT));
 }
 
 /* Rounds to odd: if the number is not exactly a double, the result is the truncated double with its
@@ -80,7 +81,7 @@ static void add_imaginary(int64_t count, double *value)
 static void read_parts(const tni_ref_each *each, const char *from, int64_t count, double *to)
 {
     const tni_ref_element *in = each->in, *out = each->out;
-    const int64_t step = tni_ref_along(each, TN_EACH_IN);
+    const int64_t step = tni_ref_along(each, TN_ELEMENTWISE_IN);
     const bool exact = out->dtype == TN_F64 || out->dtype == TN_C128 || in->bytes < 8;
     if (in->parts == 2) {
         in->read(from, step, count, to);
@@ -101,11 +102,11 @@ static void cast_piece(void *job, char *const *at, int64_t count)
     const tni_ref_each *each = job;
     double value[2 * TNI_REF_PIECE];
     if (tni_ref_is_whole(each->in) && tni_ref_is_whole(each->out)) {
-        cast_whole(each, at[TN_EACH_IN], at[TN_EACH_OUT], count);
+        cast_whole(each, at[TN_ELEMENTWISE_IN], at[TN_ELEMENTWISE_OUT], count);
         return;
     }
-    read_parts(each, at[TN_EACH_IN], count, value);
-    each->out->write(value, count, at[TN_EACH_OUT], tni_ref_along(each, TN_EACH_OUT));
+    read_parts(each, at[TN_ELEMENTWISE_IN], count, value);
+    each->out->write(value, count, at[TN_ELEMENTWISE_OUT], tni_ref_along(each, TN_ELEMENTWISE_OUT));
 }
 
 static tn_status run_cast(const tn_run *run, tn_error *err)
@@ -120,8 +121,8 @@ const tn_kernel_row tni_ref_cast = {
     TNI_REF_ROW,
     .dtypes = tni_ref_all_dtypes,
     .numerics = TNI_REF_EVERYWHERE,
-    .honours = TN_EACH_USES_STRIDES | TN_EACH_USES_BROADCAST | TN_EACH_USES_OUT_DTYPE |
-               TN_EACH_USES_IN_PLACE,
+    .honours = TN_ELEMENTWISE_USES_STRIDES | TN_ELEMENTWISE_USES_BROADCAST |
+               TN_ELEMENTWISE_USES_OUT_DTYPE | TN_ELEMENTWISE_USES_IN_PLACE,
     .flops_per_us = 200,
     .bytes_per_us = 1000,
     .run = run_cast,

@@ -1,6 +1,7 @@
 /* fill: the value is converted once, then copied as bytes. */
 #include "ref_copy.h"
 #include "ref_elementwise.h"
+#include "tenon/module/op/fill.h"
 
 /* The element's bytes follow the fields that all jobs share. */
 typedef struct filling {
@@ -11,8 +12,8 @@ typedef struct filling {
 static void fill_piece(void *job, char *const *at, int64_t count)
 {
     const filling *f = job;
-    tni_ref_copy(f->each.out->bytes, f->element, 0, at[TN_EACH_OUT],
-                 tni_ref_along(&f->each, TN_EACH_OUT), count);
+    tni_ref_copy(f->each.out->bytes, f->element, 0, at[TN_ELEMENTWISE_OUT],
+                 tni_ref_along(&f->each, TN_ELEMENTWISE_OUT), count);
 }
 
 static tn_status run_fill(const tn_run *run, tn_error *err)
@@ -32,7 +33,7 @@ const tn_kernel_row tni_ref_fill = {
     TNI_REF_ROW,
     .dtypes = tni_ref_all_dtypes,
     .numerics = TNI_REF_EVERYWHERE,
-    .honours = TN_EACH_USES_STRIDES,
+    .honours = TN_ELEMENTWISE_USES_STRIDES,
     .flops_per_us = 500,
     .bytes_per_us = 4000,
     .run = run_fill,

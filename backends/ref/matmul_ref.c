@@ -10,6 +10,7 @@
 #include "ref_matmul_tile.h"
 #include "ref_walk.h"
 #include "ref_wide.h"
+#include "tenon/module/op/matmul.h"
 
 enum { TILE = TNI_REF_TILE };
 
@@ -236,7 +237,7 @@ static void compute_tiles(void *user, int64_t first, int64_t end)
 static void init_job(const tn_run *run, job *out)
 {
     const tn_op *op = run->op;
-    const tn_matmul_op *matmul = &op->as.matmul;
+    const tn_matmul_op *matmul = TN_PARAMS(op, matmul);
     *out = (job){.run = run, .op = op, .matmul = matmul};
     for (int32_t o = 0; o < TN_MATMUL_OPERANDS; o++) {
         const tn_layout *layout = &op->operand[o];
@@ -289,7 +290,7 @@ static tn_status admit_dtypes(const tn_op *op, tn_refusal *why)
 {
     static const char *const names[] = {"a.dtype",       "b.dtype",       "out.dtype", "bias.dtype",
                                         "scale_a.dtype", "scale_b.dtype", "acc"};
-    const tn_dtype acc = op->as.matmul.acc, a = op->operand[TN_MATMUL_A].dtype;
+    const tn_dtype acc = TN_PARAMS(op, matmul)->acc, a = op->operand[TN_MATMUL_A].dtype;
     for (int32_t o = TN_MATMUL_B; o <= TN_MATMUL_OPERANDS; o++) {
         tn_dtype dtype = o == TN_MATMUL_OPERANDS ? acc : op->operand[o].dtype;
         bool absent = o >= TN_MATMUL_BIAS && ((o < TN_MATMUL_OPERANDS && op->count <= o) || !dtype);
@@ -308,14 +309,15 @@ static tn_status admit_dtypes(const tn_op *op, tn_refusal *why)
 static tn_status admit_matmul(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
     const tn_op *op = query->op;
-    const int32_t function = tni_ref_activation(op->as.matmul.activation);
+    const int32_t function = tni_ref_activation(TN_PARAMS(op, matmul)->activation);
     const bool complex = tni_ref_element_of(op->operand[TN_MATMUL_A].dtype)->parts == 2;
     (void)row;
     if (admit_dtypes(op, why))
         return TN_UNSUPPORTED;
     if (complex && function >= 0)
         return tni_ref_refuse(why, TN_REFUSE_FEATURE, "activation", TN_ACT_NONE,
-                              op->as.matmul.activation, "complex numbers have no activation");
+                              TN_PARAMS(op, matmul)->activation,
+                              "complex numbers have no activation");
     return tni_ref_admit_function(query, function, why);
 }
 

@@ -2,6 +2,7 @@
  * also computed in that precision; for other floats, in double. */
 #include "ref_elementwise.h"
 #include "ref_wide.h"
+#include "tenon/module/op/norm.h"
 
 typedef struct row {
     const tni_ref_each *each;
@@ -36,7 +37,7 @@ static tni_ref_wide average(const row *r, bool squares)
     double x[TNI_REF_PIECE];
     for (int64_t first = 0; first < r->each->each->size; first += TNI_REF_PIECE) {
         int64_t count = piece_of(r, first);
-        read_piece(r, TN_EACH_IN, r->each->in, first, count, x);
+        read_piece(r, TN_ELEMENTWISE_IN, r->each->in, first, count, x);
         for (int64_t i = 0; i < count; i++) {
             double d = x[i] - r->mean.hi;
             if (!squares)
@@ -64,11 +65,11 @@ static double result(const row *r, double x, double weight, double bias)
 static void write_results(const row *r)
 {
     const tni_ref_each *each = r->each;
-    const int64_t step = tni_ref_along(each, TN_EACH_OUT);
+    const int64_t step = tni_ref_along(each, TN_ELEMENTWISE_OUT);
     double x[TNI_REF_PIECE], weight[TNI_REF_PIECE], bias[TNI_REF_PIECE];
     for (int64_t first = 0; first < each->each->size; first += TNI_REF_PIECE) {
         int64_t count = piece_of(r, first);
-        read_piece(r, TN_EACH_IN, each->in, first, count, x);
+        read_piece(r, TN_ELEMENTWISE_IN, each->in, first, count, x);
         if (each->other->dtype)
             read_piece(r, TN_NORM_WEIGHT, each->other, first, count, weight);
         if (each->fourth->dtype)
@@ -76,7 +77,7 @@ static void write_results(const row *r)
         for (int64_t i = 0; i < count; i++)
             x[i] = result(r, x[i], each->other->dtype ? weight[i] : 1,
                           each->fourth->dtype ? bias[i] : 0);
-        each->out->write(x, count, r->at[TN_EACH_OUT] + first * step, step);
+        each->out->write(x, count, r->at[TN_ELEMENTWISE_OUT] + first * step, step);
     }
 }
 
@@ -112,8 +113,9 @@ const tn_kernel_row tni_ref_norm = {
     TNI_REF_ROW,
     .dtypes = tni_ref_float_dtypes,
     .numerics = TNI_REF_EVERYWHERE,
-    .honours = TN_EACH_USES_STRIDES | TN_EACH_USES_BROADCAST | TN_EACH_USES_OUT_DTYPE |
-               TN_EACH_USES_IN_PLACE | TN_EACH_USES_WEIGHT | TN_EACH_USES_BIAS,
+    .honours = TN_ELEMENTWISE_USES_STRIDES | TN_ELEMENTWISE_USES_BROADCAST |
+               TN_ELEMENTWISE_USES_OUT_DTYPE | TN_ELEMENTWISE_USES_IN_PLACE |
+               TN_ELEMENTWISE_USES_WEIGHT | TN_ELEMENTWISE_USES_BIAS,
     .flops_per_us = 200,
     .bytes_per_us = 400,
     .admit = admit_norm,

@@ -2,6 +2,7 @@
  * twice the precision of f64. */
 #include "ref_elementwise.h"
 #include "ref_wide.h"
+#include "tenon/module/op/reduce.h"
 
 typedef struct job {
     tni_ref_each each;
@@ -112,15 +113,15 @@ static void accumulate_piece(void *user, char *const *at, int64_t count)
 {
     state *s = user;
     const tni_ref_each *each = &s->job->each;
-    const int64_t step = s->job->within.along[TN_EACH_IN];
+    const int64_t step = s->job->within.along[TN_ELEMENTWISE_IN];
     if (tni_ref_is_whole(each->in)) {
         int64_t value[TNI_REF_PIECE];
-        each->in->read_whole(at[TN_EACH_IN], step, count, value);
+        each->in->read_whole(at[TN_ELEMENTWISE_IN], step, count, value);
         for (int64_t i = 0; i < count; i++)
             (tni_ref_is_whole(each->out) ? accumulate_whole : add_whole)(s, value[i]);
     } else {
         double value[2 * TNI_REF_PIECE];
-        each->in->read(at[TN_EACH_IN], step, count, value);
+        each->in->read(at[TN_ELEMENTWISE_IN], step, count, value);
         accumulate(s, value, each->in->parts, count);
     }
 }
@@ -155,21 +156,21 @@ static void reduce_one(void *user, char *const *at, int64_t count)
     (void)count;
     if (j->each.each->size > 0)
         tni_ref_walk_in_order(&j->within, at, accumulate_piece, &s);
-    write_output(&s, at[TN_EACH_OUT]);
+    write_output(&s, at[TN_ELEMENTWISE_OUT]);
 }
 
 /* Describes the reduced dimensions as a separate op. */
 static void describe_within(const tn_op *op, int32_t axes, tni_ref_walk *out)
 {
     tn_op within = {.struct_size = sizeof within, .count = 2};
-    tn_layout *layout = &within.operand[TN_EACH_IN];
-    const tn_layout *in = &op->operand[TN_EACH_IN];
+    tn_layout *layout = &within.operand[TN_ELEMENTWISE_IN];
+    const tn_layout *in = &op->operand[TN_ELEMENTWISE_IN];
     *layout = (tn_layout){.dtype = in->dtype, .rank = axes};
     for (int32_t d = 0; d < axes; d++) {
         layout->shape[d] = in->shape[in->rank - axes + d];
         layout->stride[d] = in->stride[in->rank - axes + d];
     }
-    within.operand[TN_EACH_OUT] = *layout;
+    within.operand[TN_ELEMENTWISE_OUT] = *layout;
     tni_ref_walk_each(&within, out);
 }
 
@@ -213,7 +214,8 @@ const tn_kernel_row tni_ref_reduce = {
     TNI_REF_ROW,
     .dtypes = tni_ref_all_dtypes,
     .numerics = TNI_REF_EVERYWHERE,
-    .honours = TN_EACH_USES_STRIDES | TN_EACH_USES_BROADCAST | TN_EACH_USES_OUT_DTYPE,
+    .honours =
+        TN_ELEMENTWISE_USES_STRIDES | TN_ELEMENTWISE_USES_BROADCAST | TN_ELEMENTWISE_USES_OUT_DTYPE,
     .flops_per_us = 200,
     .bytes_per_us = 1000,
     .admit = admit_reduce,

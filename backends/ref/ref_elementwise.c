@@ -23,8 +23,9 @@ tn_status tni_ref_admit_floats(const tn_query *query, const char *const *names, 
         while (dtype && *one && *one != dtype)
             one++;
         if (!*one)
-            return tni_ref_refuse(why, TN_REFUSE_DTYPE, names[o], op->operand[TN_EACH_IN].dtype,
-                                  dtype, "needs f64, f32, bf16 or f16: cast it");
+            return tni_ref_refuse(why, TN_REFUSE_DTYPE, names[o],
+                                  op->operand[TN_ELEMENTWISE_IN].dtype, dtype,
+                                  "needs f64, f32, bf16 or f16: cast it");
     }
     return TN_OK;
 }

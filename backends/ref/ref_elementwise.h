@@ -5,10 +5,11 @@
 #include "ref.h"
 #include "ref_element.h"
 #include "ref_walk.h"
+#include "tenon/module/op/elementwise.h"
 
 typedef struct tni_ref_each {
     const tn_op *op;
-    const tn_each_op *each;
+    const tn_elementwise_op *each;
     const tni_ref_element *in; /* dtype 0 if absent, as below */
     const tni_ref_element *out;
     const tni_ref_element *other;  /* or weight, or cos */
@@ -26,9 +27,9 @@ static inline tni_ref_each tni_ref_each_of(const tn_op *op)
 {
     return (tni_ref_each){
         .op = op,
-        .each = &op->as.each,
-        .in = tni_ref_operand_element(op, TN_EACH_IN),
-        .out = tni_ref_operand_element(op, TN_EACH_OUT),
+        .each = TN_PARAMS(op, elementwise),
+        .in = tni_ref_operand_element(op, TN_ELEMENTWISE_IN),
+        .out = tni_ref_operand_element(op, TN_ELEMENTWISE_OUT),
         .other = tni_ref_operand_element(op, 2),
         .fourth = tni_ref_operand_element(op, 3),
     };
@@ -71,6 +72,6 @@ extern const tn_dtype tni_ref_float_dtypes[];
 /* The fields that rows of operators on elements have in common. */
 #define TNI_REF_ROW                                                                          \
     .struct_size = sizeof(tn_kernel_row), .platform = "cpu", .backend = "ref", .version = 1, \
-    .free_dims = TN_EACH_DIM_ALL, .overhead_us = 0.3
+    .free_dims = TN_ELEMENTWISE_DIM_ALL, .overhead_us = 0.3
 
 #endif

@@ -1,6 +1,8 @@
 #include "ref_function.h"
 
 #include "ref.h"
+#include "tenon/module/op/matmul.h"
+#include "tenon/module/op/unary.h"
 
 #include <tgmath.h>
 

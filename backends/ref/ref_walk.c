@@ -1,6 +1,7 @@
 #include "ref_walk.h"
 
 #include "ref_element.h"
+#include "tenon/module/op/elementwise.h"
 
 /* Minimum elements of a task. */
 enum { GRAIN = 16384 };
@@ -49,7 +50,7 @@ static int continues(const tni_ref_walk *walk, const int64_t *step)
 
 static void add_dimension(const tn_op *op, int32_t dimension, tni_ref_walk *walk)
 {
-    int64_t size = op->operand[TN_EACH_OUT].shape[dimension], step[TN_OP_OPERANDS_MAX];
+    int64_t size = op->operand[TN_ELEMENTWISE_OUT].shape[dimension], step[TN_OP_OPERANDS_MAX];
     walk->rows *= size;
     if (size == 1)
         return;
@@ -82,7 +83,7 @@ static void split_off_row(tni_ref_walk *walk)
 void tni_ref_walk_each(const tn_op *op, tni_ref_walk *out)
 {
     *out = (tni_ref_walk){.rows = 1, .size = 1, .count = op->count};
-    for (int32_t d = op->operand[TN_EACH_OUT].rank - 1; d >= 0; d--)
+    for (int32_t d = op->operand[TN_ELEMENTWISE_OUT].rank - 1; d >= 0; d--)
         add_dimension(op, d, out);
     if (out->rank > 0)
         split_off_row(out);
@@ -92,7 +93,7 @@ void tni_ref_walk_each(const tn_op *op, tni_ref_walk *out)
 
 void tni_ref_walk_rows(const tn_op *op, int32_t last, int64_t work, tni_ref_walk *out)
 {
-    int32_t rank = op->operand[TN_EACH_OUT].rank;
+    int32_t rank = op->operand[TN_ELEMENTWISE_OUT].rank;
     *out = (tni_ref_walk){.rows = 1, .size = 1, .pieces = 1, .work = work, .count = op->count};
     for (int32_t d = rank - last - 1; d >= 0; d--)
         add_dimension(op, d, out);

@@ -2,6 +2,7 @@
  * either is written. */
 #include "ref_elementwise.h"
 #include "ref_wide.h"
+#include "tenon/module/op/rotary.h"
 
 /* x c + y s. For f32 and narrower floats, the products are exact. */
 static double dot(bool precise, double x, double c, double y, double s)
@@ -22,11 +23,12 @@ static void rotate_pairs(const tni_ref_each *each, char *const *at, pairs places
                          int64_t count)
 {
     const bool precise = each->in->dtype == TN_F64;
-    const int64_t in = tni_ref_along(each, TN_EACH_IN), out = tni_ref_along(each, TN_EACH_OUT);
+    const int64_t in = tni_ref_along(each, TN_ELEMENTWISE_IN),
+                  out = tni_ref_along(each, TN_ELEMENTWISE_OUT);
     const int64_t cos = tni_ref_along(each, TN_ROTARY_COS);
     const int64_t sin = tni_ref_along(each, TN_ROTARY_SIN);
-    const char *from = at[TN_EACH_IN] + first * places.step * in;
-    char *to = at[TN_EACH_OUT] + first * places.step * out;
+    const char *from = at[TN_ELEMENTWISE_IN] + first * places.step * in;
+    char *to = at[TN_ELEMENTWISE_OUT] + first * places.step * out;
     double x[TNI_REF_PIECE], y[TNI_REF_PIECE], c[TNI_REF_PIECE], s[TNI_REF_PIECE];
     each->in->read(from, places.step * in, count, x);
     each->in->read(from + places.distance * in, places.step * in, count, y);
@@ -43,19 +45,20 @@ static void rotate_pairs(const tni_ref_each *each, char *const *at, pairs places
 
 static void copy_rest(const tni_ref_each *each, char *const *at, int64_t first, int64_t end)
 {
-    const int64_t in = tni_ref_along(each, TN_EACH_IN), out = tni_ref_along(each, TN_EACH_OUT);
+    const int64_t in = tni_ref_along(each, TN_ELEMENTWISE_IN),
+                  out = tni_ref_along(each, TN_ELEMENTWISE_OUT);
     double x[TNI_REF_PIECE];
     for (; first < end; first += TNI_REF_PIECE) {
         int64_t count = end - first < TNI_REF_PIECE ? end - first : TNI_REF_PIECE;
-        each->in->read(at[TN_EACH_IN] + first * in, in, count, x);
-        each->out->write(x, count, at[TN_EACH_OUT] + first * out, out);
+        each->in->read(at[TN_ELEMENTWISE_IN] + first * in, in, count, x);
+        each->out->write(x, count, at[TN_ELEMENTWISE_OUT] + first * out, out);
     }
 }
 
 static void rotary_row(void *job, char *const *at, int64_t count)
 {
     const tni_ref_each *each = job;
-    const tn_layout *layout = &each->op->operand[TN_EACH_OUT];
+    const tn_layout *layout = &each->op->operand[TN_ELEMENTWISE_OUT];
     const int64_t size = each->each->size, half = size / 2;
     const bool halves = each->each->kind == TN_ROTARY_HALVES;
     const pairs places = {halves ? 1 : 2, halves ? half : 1};
@@ -85,8 +88,9 @@ const tn_kernel_row tni_ref_rotary = {
     TNI_REF_ROW,
     .dtypes = tni_ref_float_dtypes,
     .numerics = TNI_REF_EVERYWHERE,
-    .honours = TN_EACH_USES_STRIDES | TN_EACH_USES_BROADCAST | TN_EACH_USES_OUT_DTYPE |
-               TN_EACH_USES_IN_PLACE | TN_EACH_USES_PARTIAL,
+    .honours = TN_ELEMENTWISE_USES_STRIDES | TN_ELEMENTWISE_USES_BROADCAST |
+               TN_ELEMENTWISE_USES_OUT_DTYPE | TN_ELEMENTWISE_USES_IN_PLACE |
+               TN_ELEMENTWISE_USES_PARTIAL,
     .flops_per_us = 400,
     .bytes_per_us = 800,
     .admit = admit_rotary,

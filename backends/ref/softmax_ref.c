@@ -2,6 +2,7 @@
  * before it is written. For f64, the exponentials are long doubles, each kept in two doubles. */
 #include "ref_elementwise.h"
 #include "ref_wide.h"
+#include "tenon/module/op/softmax.h"
 
 typedef struct row {
     const tni_ref_each *each;
@@ -14,7 +15,8 @@ typedef struct row {
 
 static int64_t read_piece(const row *r, int64_t first, double *out)
 {
-    const int64_t step = tni_ref_along(r->each, TN_EACH_IN), left = r->each->each->size - first;
+    const int64_t step = tni_ref_along(r->each, TN_ELEMENTWISE_IN),
+                  left = r->each->each->size - first;
     const int64_t count = left < TNI_REF_PIECE ? left : TNI_REF_PIECE;
     r->each->in->read(r->in + first * step, step, count, out);
     return count;
@@ -60,12 +62,12 @@ static double logarithm(const row *r, double x)
 
 static void write_results(const row *r)
 {
-    const int64_t step = tni_ref_along(r->each, TN_EACH_OUT);
+    const int64_t step = tni_ref_along(r->each, TN_ELEMENTWISE_OUT);
     double x[TNI_REF_PIECE];
     for (int64_t first = 0; first < r->each->each->size; first += TNI_REF_PIECE) {
         int64_t count = read_piece(r, first, x);
         for (int64_t i = 0; i < count; i++) {
-            if (r->each->op->uses & TN_EACH_USES_LOG)
+            if (r->each->op->uses & TN_ELEMENTWISE_USES_LOG)
                 x[i] = logarithm(r, x[i]);
             else if (r->in_long)
                 x[i] = tni_ref_wide_divide(exponential(r, x[i]), r->sum).hi;
@@ -78,7 +80,7 @@ static void write_results(const row *r)
 
 static void softmax_row(void *job, char *const *at, int64_t count)
 {
-    row r = {.each = job, .in = at[TN_EACH_IN], .out = at[TN_EACH_OUT]};
+    row r = {.each = job, .in = at[TN_ELEMENTWISE_IN], .out = at[TN_ELEMENTWISE_OUT]};
     (void)count;
     r.in_long = r.each->in->dtype == TN_F64;
     find_greatest(&r);
@@ -105,8 +107,9 @@ const tn_kernel_row tni_ref_softmax = {
     TNI_REF_ROW,
     .dtypes = tni_ref_float_dtypes,
     .numerics = TNI_REF_REPEATS,
-    .honours = TN_EACH_USES_STRIDES | TN_EACH_USES_BROADCAST | TN_EACH_USES_OUT_DTYPE |
-               TN_EACH_USES_IN_PLACE | TN_EACH_USES_LOG,
+    .honours = TN_ELEMENTWISE_USES_STRIDES | TN_ELEMENTWISE_USES_BROADCAST |
+               TN_ELEMENTWISE_USES_OUT_DTYPE | TN_ELEMENTWISE_USES_IN_PLACE |
+               TN_ELEMENTWISE_USES_LOG,
     .flops_per_us = 100,
     .bytes_per_us = 200,
     .admit = admit_softmax,

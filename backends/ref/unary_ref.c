@@ -3,12 +3,13 @@
 
 #include "ref_elementwise.h"
 #include "ref_function.h"
+#include "tenon/module/op/unary.h"
 
 static void compute_whole(const tni_ref_each *each, const char *from, char *to, int64_t count)
 {
     const int32_t kind = each->each->kind;
     int64_t value[TNI_REF_PIECE];
-    each->in->read_whole(from, tni_ref_along(each, TN_EACH_IN), count, value);
+    each->in->read_whole(from, tni_ref_along(each, TN_ELEMENTWISE_IN), count, value);
     for (int64_t i = 0; i < count; i++) {
         bool negative = each->in->sort == TNI_REF_SIGNED && value[i] < 0;
         if (kind == TN_UNARY_RELU)
@@ -16,7 +17,7 @@ static void compute_whole(const tni_ref_each *each, const char *from, char *to, 
         else if (kind == TN_UNARY_NEG || negative)
             value[i] = (int64_t)(0 - (uint64_t)value[i]);
     }
-    each->out->write_whole(value, count, to, tni_ref_along(each, TN_EACH_OUT));
+    each->out->write_whole(value, count, to, tni_ref_along(each, TN_ELEMENTWISE_OUT));
 }
 
 /* abs gives one number for two; neg negates both parts. */
@@ -45,15 +46,15 @@ static void unary_piece(void *job, char *const *at, int64_t count)
     const tni_ref_each *each = job;
     double value[2 * TNI_REF_PIECE];
     if (tni_ref_is_whole(each->in)) {
-        compute_whole(each, at[TN_EACH_IN], at[TN_EACH_OUT], count);
+        compute_whole(each, at[TN_ELEMENTWISE_IN], at[TN_ELEMENTWISE_OUT], count);
         return;
     }
-    each->in->read(at[TN_EACH_IN], tni_ref_along(each, TN_EACH_IN), count, value);
+    each->in->read(at[TN_ELEMENTWISE_IN], tni_ref_along(each, TN_ELEMENTWISE_IN), count, value);
     if (each->in->parts == 2)
         compute_complex(each, count, value);
     else
         compute_float(each, count, value);
-    each->out->write(value, count, at[TN_EACH_OUT], tni_ref_along(each, TN_EACH_OUT));
+    each->out->write(value, count, at[TN_ELEMENTWISE_OUT], tni_ref_along(each, TN_ELEMENTWISE_OUT));
 }
 
 static tn_status run_unary(const tn_run *run, tn_error *err)
@@ -98,8 +99,8 @@ const tn_kernel_row tni_ref_unary = {
     TNI_REF_ROW,
     .dtypes = tni_ref_number_dtypes,
     .numerics = TNI_REF_EVERYWHERE,
-    .honours = TN_EACH_USES_STRIDES | TN_EACH_USES_BROADCAST | TN_EACH_USES_OUT_DTYPE |
-               TN_EACH_USES_IN_PLACE,
+    .honours = TN_ELEMENTWISE_USES_STRIDES | TN_ELEMENTWISE_USES_BROADCAST |
+               TN_ELEMENTWISE_USES_OUT_DTYPE | TN_ELEMENTWISE_USES_IN_PLACE,
     .flops_per_us = 50,
     .bytes_per_us = 500,
     .admit = admit_unary,

@@ -158,7 +158,7 @@ static tn_status decide_template(kernel_search *s, int32_t op, size_t aspect, co
 static tn_status find_kernels(kernel_search *s, tn_error *err)
 {
     tn_status status = TN_OK;
-    for (int32_t op = TN_OP_NONE + 1; op < TN_OP_COUNT; op++) {
+    for (int32_t op = TN_OP_NONE + 1; op < TN_OP_KIND_MAX; op++) {
         const tn_check_aspect *aspects = tn_check_aspects(op);
         for (size_t a = 0; aspects[a].word; a++) {
             for (size_t i = 0; aspects[a].templates[i] && !status; i++)

@@ -2,6 +2,8 @@
 #include "judge.h"
 
 #include "settings/table.h"
+#include "tenon/module/op/attention.h"
+#include "tenon/module/op/matmul.h"
 
 /* Significant bits of the format that f32 operands are read as. */
 enum { BITS_IEEE = 24, BITS_TF32 = 11, BITS_BF16 = 8 };

@@ -13,6 +13,7 @@
 #include "os/cpu.h"
 #include "plan.h"
 #include "settings/context.h"
+#include "tenon/module/op/elementwise.h"
 
 enum {
     CALLS = 32,
@@ -149,7 +150,7 @@ static bool find_data(memory *call, const tn_tensor *tensor, int32_t index)
 static bool is_apart(const memory *call, const tni_op_class *class, int32_t out)
 {
     char *const *data = (char *const *)call->problem.data;
-    bool in_place = class->may_be_in_place && call->problem.op.uses & TN_EACH_USES_IN_PLACE;
+    bool in_place = class->may_be_in_place && call->problem.op.uses & TN_ELEMENTWISE_USES_IN_PLACE;
     uintptr_t low = (uintptr_t)data[out] + (uintptr_t)call->low[out];
     uintptr_t high = (uintptr_t)data[out] + (uintptr_t)call->high[out];
     for (int32_t i = 0; class->operands[i]; i++) {

@@ -1,6 +1,7 @@
 #include "bounds.h"
 
 #include "op_check.h"
+#include "tenon/module/op/elementwise.h"
 
 static const tni_op_check *check_of(const tn_op *op)
 {
@@ -9,12 +10,12 @@ static const tni_op_check *check_of(const tn_op *op)
 
 void tni_bounds_read_row(tni_bounds *b, tni_place place, int32_t kept)
 {
-    const tn_layout *in = &b->op->operand[TN_EACH_IN];
+    const tn_layout *in = &b->op->operand[TN_ELEMENTWISE_IN];
     double squares = 0, sum = 0, count = 0;
-    bool more = b->op->as.each.size > 0;
+    bool more = TN_PARAMS(b->op, elementwise)->size > 0;
     b->greatest = b->total = 0;
     while (more) {
-        tni_number x = tni_bounds_input(b, TN_EACH_IN, &place);
+        tni_number x = tni_bounds_input(b, TN_ELEMENTWISE_IN, &place);
         double size = tni_number_size(x);
         if (size > b->greatest && !tni_is_infinite(size))
             b->greatest = size;
@@ -34,7 +35,7 @@ void tni_bounds_read_row(tni_bounds *b, tni_place place, int32_t kept)
 
 void tni_bounds_enter_row(tni_bounds *b, const tni_place *place)
 {
-    const tn_layout *in = &b->op->operand[TN_EACH_IN];
+    const tn_layout *in = &b->op->operand[TN_ELEMENTWISE_IN];
     if (in->rank == 0 || place->index[in->rank - 1] == 0)
         tni_bounds_read_row(b, *place, in->rank > 0);
 }

@@ -14,7 +14,7 @@ const char *const tni_elementwise_uses[] = {"strides", "broadcast", "out",     "
 
 const char *tni_elementwise_kind(const tn_op *op)
 {
-    return tni_op_class_of(op->kind)->elementwise->kinds[op->as.each.kind];
+    return tni_op_class_of(op->kind)->elementwise->kinds[TN_PARAMS(op, elementwise)->kind];
 }
 
 tn_status tni_elementwise_args(const char *where, const void *args, size_t needed, tn_error *err)
@@ -56,10 +56,10 @@ tn_status tni_elementwise_check_kind(const tn_op *op, tn_error *err)
     int32_t count = 0;
     while (words[count])
         count++;
-    if (op->as.each.kind < 0 || op->as.each.kind >= count)
+    if (TN_PARAMS(op, elementwise)->kind < 0 || TN_PARAMS(op, elementwise)->kind >= count)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op),
                        "kind needs 0 (%s) to %d (%s), found %d", words[0], (int)count - 1,
-                       words[count - 1], (int)op->as.each.kind);
+                       words[count - 1], (int)TN_PARAMS(op, elementwise)->kind);
     return TN_OK;
 }
 
@@ -89,7 +89,7 @@ static void write_families(uint32_t families, char *out, size_t size)
 
 tn_status tni_elementwise_check_family(const tn_op *op, uint32_t families, tn_error *err)
 {
-    tn_dtype in = op->operand[TN_EACH_IN].dtype;
+    tn_dtype in = op->operand[TN_ELEMENTWISE_IN].dtype;
     char text[64];
     if (tni_elementwise_family(in) & families)
         return TN_OK;
@@ -101,7 +101,7 @@ tn_status tni_elementwise_check_family(const tn_op *op, uint32_t families, tn_er
 
 tn_status tni_elementwise_check_floats(const tn_op *op, tn_error *err)
 {
-    tn_dtype in = op->operand[TN_EACH_IN].dtype;
+    tn_dtype in = op->operand[TN_ELEMENTWISE_IN].dtype;
     if (in != TN_F64 && in != TN_F32 && in != TN_F16 && in != TN_BF16)
         return tn_fail(err, TN_UNSUPPORTED, 0, where_of(op),
                        "in is of %s; needs f64, f32, f16 or bf16", tn_dtype_name(in));
@@ -115,7 +115,7 @@ tn_dtype tni_elementwise_wider(tn_dtype dtype)
 
 tn_status tni_elementwise_check_out(const tn_op *op, tn_error *err)
 {
-    tn_dtype in = op->operand[TN_EACH_IN].dtype, out = op->operand[TN_EACH_OUT].dtype;
+    tn_dtype in = op->operand[TN_ELEMENTWISE_IN].dtype, out = op->operand[TN_ELEMENTWISE_OUT].dtype;
     if (out == in || out == tni_elementwise_wider(in))
         return TN_OK;
     return tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op),
@@ -125,7 +125,7 @@ tn_status tni_elementwise_check_out(const tn_op *op, tn_error *err)
 
 tn_status tni_elementwise_check_rank(const tn_op *op, tn_error *err)
 {
-    if (op->operand[TN_EACH_IN].rank < 1)
+    if (op->operand[TN_ELEMENTWISE_IN].rank < 1)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op),
                        "in needs at least 1 dimension, found 0");
     return TN_OK;
@@ -133,7 +133,7 @@ tn_status tni_elementwise_check_rank(const tn_op *op, tn_error *err)
 
 tn_status tni_elementwise_check_shape(const tn_op *op, tn_error *err)
 {
-    const tn_layout *in = &op->operand[TN_EACH_IN], *out = &op->operand[TN_EACH_OUT];
+    const tn_layout *in = &op->operand[TN_ELEMENTWISE_IN], *out = &op->operand[TN_ELEMENTWISE_OUT];
     if (out->rank != in->rank)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op),
                        "out needs %d dimensions, as in has, found %d", (int)in->rank,
@@ -149,7 +149,7 @@ tn_status tni_elementwise_check_shape(const tn_op *op, tn_error *err)
 
 tn_status tni_elementwise_check_table(const tn_op *op, int32_t index, tn_error *err)
 {
-    tn_dtype in = op->operand[TN_EACH_IN].dtype, its = op->operand[index].dtype;
+    tn_dtype in = op->operand[TN_ELEMENTWISE_IN].dtype, its = op->operand[index].dtype;
     if (!its || its == in || its == TN_F32)
         return TN_OK;
     return tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op),
@@ -183,10 +183,10 @@ static uint64_t uses_of_strides(const tn_op *op, int32_t index, int32_t rows_fro
         if (layout->shape[i] <= 1)
             continue;
         if (layout->stride[i] == 0 && !row) {
-            uses |= TN_EACH_USES_BROADCAST;
+            uses |= TN_ELEMENTWISE_USES_BROADCAST;
             continue;
         }
-        uses |= layout->stride[i] != step ? TN_EACH_USES_STRIDES : 0;
+        uses |= layout->stride[i] != step ? TN_ELEMENTWISE_USES_STRIDES : 0;
         step *= layout->shape[i];
     }
     return uses;
@@ -195,34 +195,34 @@ static uint64_t uses_of_strides(const tn_op *op, int32_t index, int32_t rows_fro
 static uint64_t all_uses(const tn_op *op)
 {
     const tni_elementwise *own = tni_op_class_of(op->kind)->elementwise;
-    tn_dtype in = op->operand[TN_EACH_IN].dtype, out = op->operand[TN_EACH_OUT].dtype;
-    uint64_t uses = op->uses & (TN_EACH_USES_IN_PLACE | TN_EACH_USES_LOG);
+    tn_dtype in = op->operand[TN_ELEMENTWISE_IN].dtype, out = op->operand[TN_ELEMENTWISE_OUT].dtype;
+    uint64_t uses = op->uses & (TN_ELEMENTWISE_USES_IN_PLACE | TN_ELEMENTWISE_USES_LOG);
     for (int32_t i = 0; i < op->count; i++)
         uses |= uses_of_strides(op, i, own->rows_from);
     if (in && in != out && !own->needs_out)
-        uses |= TN_EACH_USES_OUT_DTYPE;
+        uses |= TN_ELEMENTWISE_USES_OUT_DTYPE;
     return uses | (own->uses ? own->uses(op) : 0);
 }
 
 tn_status tni_elementwise_finish(tn_op *op, tn_error *err)
 {
-    const tn_layout *in = &op->operand[TN_EACH_IN], *out = &op->operand[TN_EACH_OUT];
+    const tn_layout *in = &op->operand[TN_ELEMENTWISE_IN], *out = &op->operand[TN_ELEMENTWISE_OUT];
     bool same =
         in->dtype == out->dtype && in->alignment == out->alignment && tni_strides_same(in, out);
-    if (op->uses & TN_EACH_USES_IN_PLACE && !same)
+    if (op->uses & TN_ELEMENTWISE_USES_IN_PLACE && !same)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op),
                        "in place, out needs the dtype, strides and alignment of in");
-    op->as.each.elements = tni_layout_elements(out);
+    TN_PARAMS_MUTABLE(op, elementwise)->elements = tni_layout_elements(out);
     op->uses = all_uses(op);
     return TN_OK;
 }
 
 tn_status tni_elementwise_finish_rows(tn_op *op, tn_error *err)
 {
-    const tn_layout *in = &op->operand[TN_EACH_IN];
-    op->as.each.rows = 1;
+    const tn_layout *in = &op->operand[TN_ELEMENTWISE_IN];
+    TN_PARAMS_MUTABLE(op, elementwise)->rows = 1;
     for (int32_t i = 0; i < in->rank - 1; i++)
-        op->as.each.rows *= in->shape[i];
+        TN_PARAMS_MUTABLE(op, elementwise)->rows *= in->shape[i];
     return tni_elementwise_finish(op, err);
 }
 
@@ -236,29 +236,30 @@ double tni_elementwise_bytes(const tn_op *op)
 
 void tni_elementwise_cost_simple(const tn_op *op, double *out_flops, double *out_bytes)
 {
-    *out_flops = (double)op->as.each.elements;
+    *out_flops = (double)TN_PARAMS(op, elementwise)->elements;
     *out_bytes = tni_elementwise_bytes(op);
 }
 
 double tni_elementwise_terms(const tn_op *op)
 {
-    return (double)op->as.each.size;
+    return (double)TN_PARAMS(op, elementwise)->size;
 }
 
 size_t tni_elementwise_words(const tn_op *op, uint64_t *out)
 {
-    out[0] = (uint64_t)op->as.each.kind;
-    out[1] = (uint64_t)op->as.each.axes;
+    out[0] = (uint64_t)TN_PARAMS(op, elementwise)->kind;
+    out[1] = (uint64_t)TN_PARAMS(op, elementwise)->axes;
     return 2;
 }
 
 void tni_elementwise_free(tn_op *op, uint64_t dims)
 {
-    if (!(dims & TN_EACH_DIM_ALL))
+    if (!(dims & TN_ELEMENTWISE_DIM_ALL))
         return;
     for (int32_t i = 0; i < op->count; i++) {
         for (int32_t d = 0; d < op->operand[i].rank; d++)
             op->operand[i].shape[d] = 0;
     }
-    op->as.each.elements = op->as.each.rows = op->as.each.size = 0;
+    TN_PARAMS_MUTABLE(op, elementwise)->elements = TN_PARAMS_MUTABLE(op, elementwise)->rows =
+        TN_PARAMS_MUTABLE(op, elementwise)->size = 0;
 }

@@ -4,6 +4,7 @@
 
 #include "fields.h"
 #include "op.h"
+#include "tenon/module/op/elementwise.h"
 
 /* Checks that the arguments are not NULL and have at least `needed` bytes. Every argument struct
  * begins with its size. */
@@ -91,10 +92,10 @@ void tni_elementwise_cost_simple(const tn_op *op, double *out_flops, double *out
 /* Length of the sums of reductions and ops on rows. */
 double tni_elementwise_terms(const tn_op *op);
 
-#define TNI_ELEMENTWISE_CLASS                                                          \
-    .outputs = 1U << TN_EACH_OUT, .output = TN_EACH_OUT, .group = TNI_OPS_ELEMENTWISE, \
-    .settings = tni_elementwise_settings, .uses = tni_elementwise_uses,                \
-    .parse = tni_elementwise_parse, .write = tni_elementwise_write,                    \
+#define TNI_ELEMENTWISE_CLASS                                                                     \
+    .outputs = 1U << TN_ELEMENTWISE_OUT, .output = TN_ELEMENTWISE_OUT,                            \
+    .group = TNI_OPS_ELEMENTWISE, .settings = tni_elementwise_settings,                           \
+    .uses = tni_elementwise_uses, .parse = tni_elementwise_parse, .write = tni_elementwise_write, \
     .words = tni_elementwise_words, .free = tni_elementwise_free
 
 #endif

@@ -2,6 +2,7 @@
 #include "fields.h"
 
 #include "device/tensor/tensor.h"
+#include "tenon/module/op/elementwise.h"
 
 /* What was found out of the operands on the way. */
 typedef struct places {
@@ -156,6 +157,6 @@ tn_status tni_problem_init(tni_problem *out, const tni_op_class *class,
         status = check_outputs(&p, out);
     if (!status && class->may_be_in_place && tensors[0] && out->data[0] &&
         out->data[0] == out->data[class->output])
-        out->op.uses |= TN_EACH_USES_IN_PLACE;
+        out->op.uses |= TN_ELEMENTWISE_USES_IN_PLACE;
     return status;
 }

@@ -4,6 +4,7 @@
 #include "base/dtype.h"
 #include "base/words.h"
 #include "device/tensor/tensor.h"
+#include "tenon/module/op/elementwise.h"
 
 static const char where[] = "problem";
 
@@ -149,7 +150,7 @@ static tn_status parse_op(tni_fields *fields, const tni_op_class *class, tn_dtyp
     if (status)
         return status;
     if (in_place)
-        out->uses |= TN_EACH_USES_IN_PLACE;
+        out->uses |= TN_ELEMENTWISE_USES_IN_PLACE;
     tn_error why;
     if (tni_op_validate(out, &why))
         return refuse(fields->problem, err, "%s", why.message);
@@ -250,7 +251,7 @@ void tni_problem_write(const tn_op *op, const char *device, tni_buffer *out)
         first = &op->operand[class->output];
     tni_buffer_format(out, "%s:%s:", class->word, tn_dtype_name(first->dtype));
     class->write(op, out);
-    if (class->may_be_in_place && op->uses & TN_EACH_USES_IN_PLACE)
+    if (class->may_be_in_place && op->uses & TN_ELEMENTWISE_USES_IN_PLACE)
         tni_write_integer(out, "inplace", 1);
     write_alignments(op, out);
     if (out->length && out->text[out->length - 1] == ':') /* no field at all: a number is copied */

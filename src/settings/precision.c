@@ -2,6 +2,8 @@
  * the older switches as views of it. */
 #include "views.h"
 
+#include "tenon/module/op/matmul.h"
+
 typedef struct node {
     tn_setting parent; /* -1 at the root                                  */
     bool cuda;         /* an inherited bf16 means ieee here */

@@ -2,6 +2,8 @@
  * one thing that they do wrong. The module "lathe" has a platform of that name; built with
  * KERNELS_ONLY it is "lathe-cpu", whose kernels are of the cpu platform. */
 #include "tenon/module/kernel.h"
+#include "tenon/module/op/binary.h"
+#include "tenon/module/op/matmul.h"
 #include "tenon/module/platform.h"
 
 #include <math.h>
@@ -55,12 +57,12 @@ static double product_at(const tn_run *run, int64_t i, int64_t j)
     const tn_layout *a = &op->operand[TN_MATMUL_A], *b = &op->operand[TN_MATMUL_B];
     const int ignores = has_fault("ignores-a-stride");
     double sum = 0;
-    for (int64_t k = 0; k < op->as.matmul.k; k++) {
-        int64_t of_a = ignores ? i * op->as.matmul.k + k : place(a, i, k);
+    for (int64_t k = 0; k < TN_PARAMS(op, matmul)->k; k++) {
+        int64_t of_a = ignores ? i * TN_PARAMS(op, matmul)->k + k : place(a, i, k);
         sum += read_element(a->dtype, tn_operand(run, TN_MATMUL_A), of_a) *
                read_element(b->dtype, tn_operand(run, TN_MATMUL_B), place(b, k, j));
     }
-    if (has_fault("wrong-for-m-above-40") && op->as.matmul.m > 40)
+    if (has_fault("wrong-for-m-above-40") && TN_PARAMS(op, matmul)->m > 40)
         return 0;
     if (has_fault("wrong-in-f64") && a->dtype == TN_F64)
         return (float)sum;
@@ -68,7 +70,8 @@ static double product_at(const tn_run *run, int64_t i, int64_t j)
         return -sum;
     if (has_fault("wrong-for-negative-strides") && a->stride[a->rank - 1] < 0)
         return -sum;
-    if (has_fault("wrong-for-zero-strides") && a->stride[a->rank - 2] == 0 && op->as.matmul.m > 1)
+    if (has_fault("wrong-for-zero-strides") && a->stride[a->rank - 2] == 0 &&
+        TN_PARAMS(op, matmul)->m > 1)
         return -sum;
     if (has_fault("drops-nan") && isnan(sum))
         return 0;
@@ -79,7 +82,7 @@ static double product_at(const tn_run *run, int64_t i, int64_t j)
 
 static tn_status multiply(const tn_run *run, tn_error *err)
 {
-    const tn_matmul_op *mm = &run->op->as.matmul;
+    const tn_matmul_op *mm = TN_PARAMS(run->op, matmul);
     const tn_layout *out = &run->op->operand[TN_MATMUL_OUT];
     void *to = tn_operand(run, TN_MATMUL_OUT);
     double alpha = has_fault("ignores-alpha") ? 1 : mm->alpha;
@@ -101,20 +104,21 @@ static tn_status multiply(const tn_run *run, tn_error *err)
 
 static tn_status add(const tn_run *run, tn_error *err)
 {
-    const tn_layout *out = &run->op->operand[TN_EACH_OUT];
+    const tn_layout *out = &run->op->operand[TN_ELEMENTWISE_OUT];
     (void)err;
-    for (int64_t i = 0; i < run->op->as.each.elements; i++)
-        write_element(out->dtype, tn_operand(run, TN_EACH_OUT), i,
-                      read_element(out->dtype, tn_operand(run, TN_EACH_IN), i) +
-                          read_element(out->dtype, tn_operand(run, TN_EACH_OTHER), i));
+    for (int64_t i = 0; i < TN_PARAMS(run->op, elementwise)->elements; i++)
+        write_element(out->dtype, tn_operand(run, TN_ELEMENTWISE_OUT), i,
+                      read_element(out->dtype, tn_operand(run, TN_ELEMENTWISE_IN), i) +
+                          read_element(out->dtype, tn_operand(run, TN_ELEMENTWISE_OTHER), i));
     return TN_OK;
 }
 
 static tn_status admit_sums(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
     (void)row;
-    if (query->op->as.each.kind != TN_BINARY_ADD)
-        return tn_refuse(why, TN_REFUSE_OTHER, "kind", TN_BINARY_ADD, query->op->as.each.kind);
+    if (TN_PARAMS(query->op, elementwise)->kind != TN_BINARY_ADD)
+        return tn_refuse(why, TN_REFUSE_OTHER, "kind", TN_BINARY_ADD,
+                         TN_PARAMS(query->op, elementwise)->kind);
     return TN_OK;
 }
 

@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "op/op.h"
 #include "os/bind.h"
+#include "tenon/module/op/attention.h"
 
 /* An H200 in the form that cuDNN reads a device in which is not here. Its numbers are those of h200.device where
  * that has them; of the others none is held to be more than near. */

@@ -56,7 +56,7 @@ static void bounds_are_those_of_the_op(void **state)
     (void)state;
     for (int t = 0; t < TRIES; t++) {
         tn_op op = {.struct_size = sizeof op, .kind = TN_OP_ATTENTION};
-        tn_attention_op *at = &op.as.attention;
+        tn_attention_op *at = TN_PARAMS_MUTABLE(&op, attention);
         dnn_shape shape;
         at->queries = one_of(&seed, 1, 9);
         at->keys = one_of(&seed, 1, 9);
@@ -80,7 +80,7 @@ static void bounds_are_those_of_the_op(void **state)
 static void bounds_that_hide_nothing_are_none(void **state)
 {
     tn_op op = {.struct_size = sizeof op, .kind = TN_OP_ATTENTION};
-    tn_attention_op *at = &op.as.attention;
+    tn_attention_op *at = TN_PARAMS_MUTABLE(&op, attention);
     dnn_shape shape;
     (void)state;
     *at = (tn_attention_op){

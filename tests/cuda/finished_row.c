@@ -5,6 +5,7 @@
 #include "../../backends/cuda/kernels/rows.h"
 #include "../../backends/cuda/lib/cublas/cublas_after.h"
 #include "../../backends/cuda/matmul/matmul_finish.h"
+#include "tenon/module/op/matmul.h"
 
 #include <complex.h>
 
@@ -50,7 +51,7 @@ static double complex element(const tn_run *run, int32_t operand, int64_t at)
 static void multiply_complex_element(const tn_run *run, const int64_t at[3])
 {
     const tn_op *op = run->op;
-    const tn_matmul_op *mm = &op->as.matmul;
+    const tn_matmul_op *mm = TN_PARAMS(op, matmul);
     const int64_t along_a = op->operand[TN_MATMUL_A].stride[mm->batch_rank + 1];
     const int64_t along_b = op->operand[TN_MATMUL_B].stride[mm->batch_rank];
     void *out = tn_operand(run, TN_MATMUL_OUT);
@@ -71,7 +72,7 @@ static void multiply_complex(const tn_run *run)
 {
     const tn_op *op = run->op;
     const tn_layout *out = &op->operand[TN_MATMUL_OUT];
-    const int32_t batch_rank = op->as.matmul.batch_rank;
+    const int32_t batch_rank = TN_PARAMS(op, matmul)->batch_rank;
     int64_t count = 1;
     for (int32_t d = 0; d < out->rank; d++)
         count *= out->shape[d];

@@ -11,6 +11,8 @@
 #include "../../backends/cuda/matmul/matmul_finish.h"
 #include "module_host.h"
 #include "op/op.h"
+#include "params.h"
+#include "tenon/module/op/matmul.h"
 
 static void *platform, *compiler;
 
@@ -210,7 +212,7 @@ static void helpers_compile(void **state)
     char options[CUDA_ATTENTION_OPTIONS];
     char following[CUDA_FINISH_OPTIONS], following_complex[CUDA_FINISH_OPTIONS];
     const tn_op product = {.operand = {operand, operand, operand},
-                           .as.matmul = {.activation = TN_ACT_GELU}};
+                           .params = PARAMS(matmul, .activation = TN_ACT_GELU)};
     const tn_op complex_product = {.operand = {complex, complex, complex, complex}};
     cuda_case wanted[4] = {cuda_dropout_case};
     tn_error err;

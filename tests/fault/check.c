@@ -34,7 +34,7 @@ static tn_status bench_once(void)
 /* A kernel that takes none of the problems that kernels are tested with. */
 static tn_status admit_page(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
-    int64_t elements = query->op->as.each.elements;
+    int64_t elements = TN_PARAMS(query->op, elementwise)->elements;
     (void)row;
     return elements == 4096 ? TN_OK : tn_refuse(why, TN_REFUSE_SHAPE, "elements", 4096, elements);
 }
@@ -44,8 +44,9 @@ static bool lies; /* the next run does */
 static tn_status run_page(const tn_run *run, tn_error *err)
 {
     (void)err;
-    for (int64_t i = 0; i < run->op->as.each.elements; i++)
-        ((float *)tn_operand(run, TN_EACH_OUT))[i] = (float)run->op->as.each.value + (float)lies;
+    for (int64_t i = 0; i < TN_PARAMS(run->op, elementwise)->elements; i++)
+        ((float *)tn_operand(run, TN_ELEMENTWISE_OUT))[i] =
+            (float)TN_PARAMS(run->op, elementwise)->value + (float)lies;
     lies = false;
     return TN_OK;
 }

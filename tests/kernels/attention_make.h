@@ -4,6 +4,7 @@
 #define TENON_TEST_KERNELS_ATTENTION_MAKE_H
 
 #include "tenon/module/attention.h"
+#include "tenon/module/op/attention_backward.h"
 #include "tenon/parallel.h"
 #include "tenon/random.h"
 
@@ -40,7 +41,7 @@ typedef struct head {
 
 static inline bool has(const call *c, int32_t which)
 {
-    return c->op.kind == TN_OP_ATTENTION || which < TN_ATTENTION_DOUT
+    return c->op.kind == TN_OP_ATTENTION || which < TN_ATTENTION_BACKWARD_DOUT
                ? c->o[which].layout.dtype != 0
                : false;
 }
@@ -62,7 +63,7 @@ static inline tn_status call_run(call *c, int32_t threads, tn_error *err)
 /* Moves the seed and offset of the parameters to SEED, and leaves others in their place. */
 static inline void put_seed_in_memory(call *c)
 {
-    tn_attention_op *at = &c->op.as.attention;
+    tn_attention_op *at = TN_PARAMS_MUTABLE(&c->op, attention);
     const uint64_t numbers[] = {at->seed, at->offset};
     c->o[TN_ATTENTION_SEED] = make(TN_I64, 1, (const int64_t[]){2}, DENSE);
     memcpy(c->o[TN_ATTENTION_SEED].first, numbers, sizeof numbers);
@@ -84,16 +85,16 @@ static inline call call_of(tn_dtype dtype, int64_t batch, int64_t heads, int64_t
     call c = {.op = {.struct_size = sizeof c.op,
                      .kind = TN_OP_ATTENTION,
                      .count = TN_ATTENTION_OPERANDS}};
-    c.op.as.attention = (tn_attention_op){.batch = batch,
-                                          .heads = heads,
-                                          .groups = groups,
-                                          .queries = queries,
-                                          .keys = keys,
-                                          .size = size,
-                                          .value_size = value_size,
-                                          .left = -1,
-                                          .right = -1,
-                                          .scale = 0.5};
+    *TN_PARAMS_MUTABLE(&c.op, attention) = (tn_attention_op){.batch = batch,
+                                                             .heads = heads,
+                                                             .groups = groups,
+                                                             .queries = queries,
+                                                             .keys = keys,
+                                                             .size = size,
+                                                             .value_size = value_size,
+                                                             .left = -1,
+                                                             .right = -1,
+                                                             .scale = 0.5};
     const int64_t q[] = {batch, heads, queries, size}, k[] = {batch, groups, keys, size};
     const int64_t v[] = {batch, groups, keys, value_size};
     const int64_t out[] = {batch, heads, queries, value_size};
@@ -146,7 +147,7 @@ static inline void put_number(operand *o, int64_t index, double value)
 
 static inline head head_of(const call *c, int64_t b, int64_t h)
 {
-    const tn_attention_op *at = &c->op.as.attention;
+    const tn_attention_op *at = TN_PARAMS(&c->op, attention);
     head it = {.b = b,
                .h = h,
                .g = h * at->groups / at->heads,
@@ -179,7 +180,7 @@ static inline int64_t query_index(const call *c, int32_t which, const head *at, 
 
 static inline int64_t key_index(const call *c, int32_t which, const head *at, int64_t j, int64_t d)
 {
-    const int64_t *shape = c->o[which].layout.shape, page = c->op.as.attention.page;
+    const int64_t *shape = c->o[which].layout.shape, page = TN_PARAMS(&c->op, attention)->page;
     int64_t batch = at->batch, row = at->first_key + j;
     if (page) {
         batch = get_i32(&c->o[TN_ATTENTION_PAGES],
@@ -221,7 +222,7 @@ static inline long double mask_value(const call *c, const head *at, int64_t i, i
 
 static inline bool is_seen(const call *c, const head *at, int64_t i, int64_t j)
 {
-    if (!place_is_seen(&c->op.as.attention, i, j, at->queries, at->keys))
+    if (!place_is_seen(TN_PARAMS(&c->op, attention), i, j, at->queries, at->keys))
         return false;
     if (!has(c, TN_ATTENTION_MASK))
         return true;
@@ -240,7 +241,7 @@ typedef struct score_parts {
 static inline score_parts score_of(const call *c, const head *at, int64_t i, int64_t j,
                                    const double *q, const double *k)
 {
-    const tn_attention_op *op = &c->op.as.attention;
+    const tn_attention_op *op = TN_PARAMS(&c->op, attention);
     const long double scale = op->scale, cap = op->softcap;
     score_parts of = {0, 0, 0};
     for (int64_t d = 0; d < op->size; d++) {
@@ -292,7 +293,7 @@ static inline void roll_window(tn_attention_op *at)
 
 static inline void roll_mask(call *c)
 {
-    const tn_attention_op *at = &c->op.as.attention;
+    const tn_attention_op *at = TN_PARAMS(&c->op, attention);
     const int64_t shape[] = {at->batch, at->heads, at->queries, at->keys};
     const tn_dtype q = c->o[TN_ATTENTION_Q].layout.dtype;
     const tn_dtype dtypes[] = {TN_BOOL, q, TN_F32};
@@ -310,7 +311,7 @@ static inline void roll_mask(call *c)
 enum { MASKS = 6 };
 static inline void put_mask(call *c, int which)
 {
-    tn_attention_op *at = &c->op.as.attention;
+    tn_attention_op *at = TN_PARAMS_MUTABLE(&c->op, attention);
     const int64_t shape[] = {at->batch, at->heads, at->queries, at->keys};
     at->right = which == 0 || which > 3 ? -1 : which == 3 ? 17 : 0;
     at->left = which == 3 ? 40 : -1;
@@ -331,7 +332,7 @@ static inline void roll_numbers(tn_attention_op *at)
 /* Sequences one behind the other, with some of both sides that no one has. */
 static inline void roll_packed(call *c, bool paged)
 {
-    tn_attention_op *at = &c->op.as.attention;
+    tn_attention_op *at = TN_PARAMS_MUTABLE(&c->op, attention);
     const int64_t starts[] = {at->batch + 1};
     int64_t q = (int64_t)dice(3), k = (int64_t)dice(3);
     operand *of_q = &c->o[TN_ATTENTION_STARTS_Q], *of_k = &c->o[TN_ATTENTION_STARTS_K];
@@ -355,7 +356,7 @@ static inline void roll_packed(call *c, bool paged)
 /* K and V in pages, more of them than are named. */
 static inline void roll_pages(call *c)
 {
-    tn_attention_op *at = &c->op.as.attention;
+    tn_attention_op *at = TN_PARAMS_MUTABLE(&c->op, attention);
     const int64_t each = 1 + (int64_t)dice(4), pool = at->batch * each + 2;
     const int64_t shape[] = {at->batch, each};
     operand *pages = &c->o[TN_ATTENTION_PAGES];
@@ -372,7 +373,7 @@ static inline void roll_pages(call *c)
 
 static inline void roll_lengths(call *c)
 {
-    const tn_attention_op *at = &c->op.as.attention;
+    const tn_attention_op *at = TN_PARAMS(&c->op, attention);
     operand *lengths = &c->o[TN_ATTENTION_LENGTHS];
     *lengths = make(TN_I32, 1, &at->batch, OFF_BY_ONE);
     for (int64_t b = 0; b < at->batch; b++) {

@@ -55,7 +55,7 @@ static inline double *doubles(int64_t count)
 
 static inline desk desk_of(const call *c)
 {
-    const tn_attention_op *at = &c->op.as.attention;
+    const tn_attention_op *at = TN_PARAMS(&c->op, attention);
     return (desk){.dtype = c->o[TN_ATTENTION_Q].layout.dtype,
                   .k = doubles(at->keys * at->size),
                   .v = doubles(at->keys * at->value_size),
@@ -73,7 +73,7 @@ static inline void desk_drop(desk *d)
 
 static inline void read_head(const call *c, const head *in, desk *d)
 {
-    const tn_attention_op *at = &c->op.as.attention;
+    const tn_attention_op *at = TN_PARAMS(&c->op, attention);
     for (int64_t j = 0; j < in->keys; j++) {
         for (int64_t e = 0; e < at->size; e++)
             d->k[j * at->size + e] = (double)key_value(c, TN_ATTENTION_K, in, j, e);
@@ -85,7 +85,7 @@ static inline void read_head(const call *c, const head *in, desk *d)
 /* A score, each step to which is rounded; -infinity: not seen. */
 static inline double plain_score(const call *c, const head *in, const desk *d, int64_t i, int64_t j)
 {
-    const tn_attention_op *at = &c->op.as.attention;
+    const tn_attention_op *at = TN_PARAMS(&c->op, attention);
     double x = 0;
     if (!is_seen(c, in, i, j))
         return -(double)INFINITY;
@@ -103,7 +103,7 @@ static inline double plain_score(const call *c, const head *in, const desk *d, i
 static inline void plain_weights(const call *c, const head *in, desk *d, int64_t i,
                                  const float *numbers)
 {
-    const tn_attention_op *at = &c->op.as.attention;
+    const tn_attention_op *at = TN_PARAMS(&c->op, attention);
     double sink = -(double)INFINITY, most, sum;
     if (has(c, TN_ATTENTION_SINKS))
         sink = (double)value_at(&c->o[TN_ATTENTION_SINKS], in->h, 0);
@@ -126,7 +126,7 @@ static inline void plain_weights(const call *c, const head *in, desk *d, int64_t
 /* The greatest error of the plain evaluation; *out_most is the greatest of what is wanted. */
 static inline double plain_error(const call *c, const call *want, double *out_most)
 {
-    const tn_attention_op *at = &c->op.as.attention;
+    const tn_attention_op *at = TN_PARAMS(&c->op, attention);
     float *numbers = at->dropout != 0 ? dropout_numbers(at) : NULL;
     desk d = desk_of(c);
     double error = 0;

@@ -43,7 +43,7 @@ static call roll_call(void)
     call c =
         call_of(dtype, 1 + (int64_t)dice(3), groups * sharers, groups, roll_size(dice(3) ? 40 : 4),
                 roll_size(140), size, dice(2) ? size : roll_size(70));
-    tn_attention_op *at = &c.op.as.attention;
+    tn_attention_op *at = TN_PARAMS_MUTABLE(&c.op, attention);
     const bool paged = dice(4) == 0, packed = dice(4) == 0;
     if (dice(3) == 0)
         drop(&c.o[TN_ATTENTION_LSE]);
@@ -96,8 +96,8 @@ static void sizes_at_edges(void **state)
             call c = call_of(reals[m % 2], 1, 1, 1, lengths[n], keys, lengths[(n + m) % 15],
                              lengths[(n * 3 + m) % 15]);
             if ((n + m) % 3 == 0) {
-                c.op.as.attention.right = 0;
-                c.op.as.attention.corner = TN_CORNER_BOTTOM_RIGHT;
+                TN_PARAMS_MUTABLE(&c.op, attention)->right = 0;
+                TN_PARAMS_MUTABLE(&c.op, attention)->corner = TN_CORNER_BOTTOM_RIGHT;
             }
             check(&c, 2);
             call_drop(&c);
@@ -119,9 +119,9 @@ static void long_ones(void **state)
             if (!test_sampled((uint64_t)(n * 3 + turn), n < 4 ? 2 : 6))
                 continue;
             call c = call_of(reals[turn % 2], s[0], s[1], s[2], s[3], s[4], s[5], s[5]);
-            c.op.as.attention.right = turn == 1 ? 0 : -1;
-            c.op.as.attention.left = turn == 2 ? s[4] / 3 : -1;
-            c.op.as.attention.corner = TN_CORNER_BOTTOM_RIGHT;
+            TN_PARAMS_MUTABLE(&c.op, attention)->right = turn == 1 ? 0 : -1;
+            TN_PARAMS_MUTABLE(&c.op, attention)->left = turn == 2 ? s[4] / 3 : -1;
+            TN_PARAMS_MUTABLE(&c.op, attention)->corner = TN_CORNER_BOTTOM_RIGHT;
             check(&c, 3);
             call_drop(&c);
         }
@@ -137,7 +137,7 @@ static void threads_and_batches_change_no_bit(void **state)
         static const int64_t sizes[][2] = {{50, 300}, {300, 90}, {2, 3000}};
         const int64_t *s = sizes[turn % 3];
         call c = call_of(reals[turn % 2], 3, 4, turn % 4 < 2 ? 4 : 2, s[0], s[1], 24, 40);
-        roll_wide_window(&c.op.as.attention);
+        roll_wide_window(TN_PARAMS_MUTABLE(&c.op, attention));
         for (int n = 0; n < row_count; n++) {
             call one = twin_of(&c, results, RESULTS), last;
             compute_by(rows[n], &one, 1);
@@ -150,7 +150,7 @@ static void threads_and_batches_change_no_bit(void **state)
                 twin_drop(&many, results, RESULTS);
             }
             last = c; /* the last sequence by itself */
-            last.op.as.attention.batch = 1;
+            TN_PARAMS_MUTABLE(&last.op, attention)->batch = 1;
             for (int32_t o = TN_ATTENTION_Q; o <= TN_ATTENTION_LSE; o++) {
                 last.o[o].layout.shape[0] = 1;
                 last.o[o].first += 2 * c.o[o].layout.stride[0] * bytes_of(c.o[o].layout.dtype);
@@ -178,7 +178,7 @@ static double plain_exp(double x)
 /* What is added to a score: -infinity where query i of head h does not see key j. */
 static float plain_mask(const call *c, int64_t h, int64_t i, int64_t j)
 {
-    const tn_attention_op *at = &c->op.as.attention;
+    const tn_attention_op *at = TN_PARAMS(&c->op, attention);
     const operand *mask = &c->o[TN_ATTENTION_MASK];
     int64_t first, count = tn_attention_seen(at, i, at->queries, at->keys, &first);
     if (j < first || j >= first + count)
@@ -192,7 +192,7 @@ static float plain_mask(const call *c, int64_t h, int64_t i, int64_t j)
 /* A row by the formula, each step rounded to f32. */
 static void plain_row(const call *c, int64_t h, int64_t i, float *score, float *out)
 {
-    const tn_attention_op *at = &c->op.as.attention;
+    const tn_attention_op *at = TN_PARAMS(&c->op, attention);
     const float *q = (const float *)(const void *)c->o[TN_ATTENTION_Q].first;
     const float *k = (const float *)(const void *)c->o[TN_ATTENTION_K].first;
     const float *v = (const float *)(const void *)c->o[TN_ATTENTION_V].first;
@@ -245,7 +245,8 @@ static double farthest(const float *found, const float *wanted, int64_t count, d
 /* The greatest error of the plain formula for a call, and of each kernel; `size` is that of heads. */
 static void find_errors(call *c, int64_t size, double *plain, double *worst)
 {
-    const int64_t queries = c->op.as.attention.queries, keys = c->op.as.attention.keys;
+    const int64_t queries = TN_PARAMS(&c->op, attention)->queries,
+                  keys = TN_PARAMS(&c->op, attention)->keys;
     call want = twin_of(c, results, RESULTS);
     call_compute(&want, 1);
     float *score = malloc((size_t)keys * sizeof *score), out[128];
@@ -279,7 +280,7 @@ static void errors_are_those_of_the_formula(void **state)
         double plain = 0, worst[sizeof rows / sizeof rows[0]] = {0};
         for (int64_t done = 0; done < ROWS; done += 2 * s[0]) {
             call c = call_of(TN_F32, 1, 2, 2, s[0], s[1], s[2], s[2]);
-            c.op.as.attention.scale = 1 / sqrt((double)s[2]);
+            TN_PARAMS_MUTABLE(&c.op, attention)->scale = 1 / sqrt((double)s[2]);
             put_mask(&c, turn / 8);
             fill_normal(&c.o[TN_ATTENTION_Q], turn / 4 % 2 ? 30 : 1);
             fill_normal(&c.o[TN_ATTENTION_K], 1);
@@ -308,7 +309,7 @@ static void weights_are_as_exact_as_is_said(void **state)
         const long double u = dtype == TN_F64 ? 0x1p-53L : 0x1p-24L;
         const double most = turn / 2 % 2 ? 1 : dtype == TN_F64 ? 690 : 85;
         call c = call_of(dtype, 1, 1, 1, QUERIES, 2, 1, 1);
-        c.op.as.attention.scale = 1;
+        TN_PARAMS_MUTABLE(&c.op, attention)->scale = 1;
         for (int64_t j = 0; j < 2; j++) {
             put_number(&c.o[TN_ATTENTION_K], j, (double)j);
             put_number(&c.o[TN_ATTENTION_V], j, (double)j);
@@ -332,7 +333,7 @@ static void weights_are_as_exact_as_is_said(void **state)
 
 static bool row_is_nan(const call *c, int64_t row)
 {
-    const int64_t columns = c->op.as.attention.value_size;
+    const int64_t columns = TN_PARAMS(&c->op, attention)->value_size;
     const bool nan = is_nan(value_at(&c->o[TN_ATTENTION_OUT], row * columns, 0));
     for (int64_t d = 0; d < columns; d++)
         assert_int_equal(is_nan(value_at(&c->o[TN_ATTENTION_OUT], row * columns + d, 0)), nan);
@@ -348,7 +349,7 @@ static void odd_numbers_stay_with_those_who_see_them(void **state)
     for (int turn = 0; turn < 12; turn++) {
         const int64_t queries = turn % 3 ? 45 : 4, odd = turn % 3 ? 20 : 2;
         call c = call_of(reals[turn % 2], 1, 1, 1, queries, queries + 7, 17, 33);
-        c.op.as.attention.right = 0;
+        TN_PARAMS_MUTABLE(&c.op, attention)->right = 0;
         for (int64_t d = 0; d < 33; d++) {
             if (d < 17)
                 put_number(&c.o[TN_ATTENTION_K], odd * 17 + d, NAN);
@@ -370,8 +371,8 @@ static void rows_that_see_nothing(void **state)
     for (int turn = 0; turn < 8; turn++) {
         const int64_t queries = turn % 2 ? 60 : 6, keys = queries / 2;
         call c = call_of(reals[turn / 2 % 2], 1, 2, turn % 3 ? 1 : 2, queries, keys, 4, 19);
-        c.op.as.attention.right = 0; /* the first half lies before all keys */
-        c.op.as.attention.corner = TN_CORNER_BOTTOM_RIGHT;
+        TN_PARAMS_MUTABLE(&c.op, attention)->right = 0; /* the first half lies before all keys */
+        TN_PARAMS_MUTABLE(&c.op, attention)->corner = TN_CORNER_BOTTOM_RIGHT;
         if (turn >= 4)
             c.o[TN_ATTENTION_SINKS] = make_random(TN_F32, 1, (const int64_t[]){2}, DENSE);
         for (int n = 0; n < row_count; n++) {
@@ -458,7 +459,8 @@ static uint64_t scratch_of(const tn_kernel_row *row, call *c, int64_t length, in
 {
     const tn_query query = {
         .struct_size = sizeof query, .op = &c->op, .threads = threads, .setting = tell_setting};
-    c->op.as.attention.queries = c->op.as.attention.keys = length;
+    TN_PARAMS_MUTABLE(&c->op, attention)->queries = TN_PARAMS_MUTABLE(&c->op, attention)->keys =
+        length;
     for (int32_t o = 0; o < c->op.count; o++) {
         c->op.operand[o] = c->o[o].layout;
         if (c->op.operand[o].dtype)
@@ -526,10 +528,11 @@ static void keys_out_of_sight_are_not_read(void **state)
     (void)find_rows_of(TN_OP_ATTENTION, all, 0, 0);
     for (int turn = 0; turn < turns; turn++) {
         call c = call_of(all[turn / 3], 1, 1, 1, turn % 2 ? 2 : QUERIES, keys, SIZE, SIZE);
-        c.op.as.attention.right = 0;
-        c.op.as.attention.corner = turn % 3 ? TN_CORNER_BOTTOM_RIGHT : TN_CORNER_TOP_LEFT;
-        c.op.as.attention.left = turn % 3 ? QUERIES : -1;
-        c.op.as.attention.shift = turn % 3 == 2 ? -keys / 2 : 0;
+        TN_PARAMS_MUTABLE(&c.op, attention)->right = 0;
+        TN_PARAMS_MUTABLE(&c.op, attention)->corner =
+            turn % 3 ? TN_CORNER_BOTTOM_RIGHT : TN_CORNER_TOP_LEFT;
+        TN_PARAMS_MUTABLE(&c.op, attention)->left = turn % 3 ? QUERIES : -1;
+        TN_PARAMS_MUTABLE(&c.op, attention)->shift = turn % 3 == 2 ? -keys / 2 : 0;
         const int64_t last = turn % 3 == 0 ? near : turn % 3 == 1 ? keys : keys / 2 + near;
         const int64_t first = turn % 3 == 0 ? 0 : turn % 3 == 1 ? keys - near : keys / 2 - near;
         for (int32_t o = TN_ATTENTION_K; o <= TN_ATTENTION_V; o++)
@@ -538,7 +541,7 @@ static void keys_out_of_sight_are_not_read(void **state)
             if (!takes(rows[n], &c))
                 continue;
             compute_by(rows[n], &c, 2);
-            for (int64_t i = 0; i < c.op.as.attention.queries; i++)
+            for (int64_t i = 0; i < TN_PARAMS(&c.op, attention)->queries; i++)
                 assert_false(row_is_nan(&c, i));
         }
         for (int32_t o = TN_ATTENTION_K; o <= TN_ATTENTION_V; o++)

@@ -2,7 +2,8 @@
 #include "cpu_attention_make.h"
 #include "gradients_make.h"
 
-static const int32_t results[] = {TN_ATTENTION_DQ, TN_ATTENTION_DK, TN_ATTENTION_DV};
+static const int32_t results[] = {TN_ATTENTION_BACKWARD_DQ, TN_ATTENTION_BACKWARD_DK,
+                                  TN_ATTENTION_BACKWARD_DV};
 enum { RESULTS = 3 };
 
 static const tn_dtype floats[] = {TN_F32, TN_F64, TN_BF16, TN_F16, 0};
@@ -20,10 +21,10 @@ static call back_of(call *forward)
     call c = *forward;
     c.op.kind = TN_OP_ATTENTION_BACKWARD;
     c.op.count = TN_ATTENTION_BACKWARD_OPERANDS;
-    for (int32_t o = TN_ATTENTION_DOUT; o <= TN_ATTENTION_DV; o++) {
-        const int64_t *shape = forward->o[of[o - TN_ATTENTION_DOUT]].layout.shape;
-        c.o[o] = o == TN_ATTENTION_DOUT ? make_random(dtype, 4, shape, (int)dice(LAYOUTS))
-                                        : make_poisoned(dtype, 4, shape, DENSE);
+    for (int32_t o = TN_ATTENTION_BACKWARD_DOUT; o <= TN_ATTENTION_BACKWARD_DV; o++) {
+        const int64_t *shape = forward->o[of[o - TN_ATTENTION_BACKWARD_DOUT]].layout.shape;
+        c.o[o] = o == TN_ATTENTION_BACKWARD_DOUT ? make_random(dtype, 4, shape, (int)dice(LAYOUTS))
+                                                 : make_poisoned(dtype, 4, shape, DENSE);
     }
     return c;
 }
@@ -34,9 +35,9 @@ static call roll_forward(int64_t most_queries, int64_t most_keys)
     call c = call_of(floats[dice(4)], 1 + (int64_t)dice(2), groups * (1 + (int64_t)dice(2)), groups,
                      roll_size(most_queries), roll_size(most_keys), size,
                      dice(2) ? size : roll_size(70));
-    roll_numbers(&c.op.as.attention);
+    roll_numbers(TN_PARAMS_MUTABLE(&c.op, attention));
     roll_mask(&c);
-    roll_wide_window(&c.op.as.attention);
+    roll_wide_window(TN_PARAMS_MUTABLE(&c.op, attention));
     for (int32_t o = TN_ATTENTION_Q; o <= TN_ATTENTION_LSE; o++)
         call_lay(&c, o, (int)dice(o >= TN_ATTENTION_OUT ? REPEATED : LAYOUTS));
     return c;
@@ -115,7 +116,7 @@ static void sizes_at_edges(void **state)
                 continue;
             const int64_t *s = sizes[n];
             call forward = call_of(floats[turn], 1, 2, 1 + n % 2, s[0], s[1], s[2], s[2] + 1);
-            forward.op.as.attention.right = n % 3 ? -1 : 0;
+            TN_PARAMS_MUTABLE(&forward.op, attention)->right = n % 3 ? -1 : 0;
             call_compute(&forward, 1);
             call c = back_of(&forward);
             check(&c, 2);
@@ -134,7 +135,7 @@ static void threads_change_no_bit(void **state)
          turn++) {
         call forward = call_of(floats[turn % 4], 2, 2, 1 + turn / 2 % 2, turn % 3 ? 300 : 1100,
                                turn % 3 ? 700 : 300, 24, 20);
-        roll_wide_window(&forward.op.as.attention);
+        roll_wide_window(TN_PARAMS_MUTABLE(&forward.op, attention));
         call_compute(&forward, 1);
         call c = back_of(&forward);
         for (int n = 0; n < row_count; n++) {
@@ -177,7 +178,7 @@ static void what_is_not_seen_has_no_part(void **state)
         call_compute(&forward, 1);
         call c = back_of(&forward);
         for (int64_t d = 0; d < 9; d++)
-            put_number(&c.o[TN_ATTENTION_DOUT], d, turn < 4 ? 0.5 : (double)INFINITY);
+            put_number(&c.o[TN_ATTENTION_BACKWARD_DOUT], d, turn < 4 ? 0.5 : (double)INFINITY);
         for (int n = 0; n < row_count; n++) {
             if (!takes(rows[n], &c))
                 continue;
@@ -188,8 +189,8 @@ static void what_is_not_seen_has_no_part(void **state)
                     assert_false(is_nan(value_at(o, e, 0)));
             }
             for (int64_t d = 0; d < 18; d++) {
-                assert_true(value_at(&c.o[TN_ATTENTION_DQ], d, 0) == 0);
-                assert_true(value_at(&c.o[TN_ATTENTION_DK], odd * 18 + d, 0) == 0);
+                assert_true(value_at(&c.o[TN_ATTENTION_BACKWARD_DQ], d, 0) == 0);
+                assert_true(value_at(&c.o[TN_ATTENTION_BACKWARD_DK], odd * 18 + d, 0) == 0);
             }
         }
         call_drop(&c);

@@ -19,7 +19,7 @@ static tn_dtype half_of(const tn_kernel_row *row)
 /* Scores are summed in f32, and powers of two are within 2^-18. */
 static void assert_lse(const tn_kernel_row *row, const call *found, const call *want)
 {
-    const tn_attention_op *at = &found->op.as.attention;
+    const tn_attention_op *at = TN_PARAMS(&found->op, attention);
     const long double score = fabsl((long double)at->scale) * (long double)at->size * 16;
     for (int64_t e = 0; e < elements_of(&want->o[TN_ATTENTION_LSE].layout); e++) {
         const long double x = value_at(&found->o[TN_ATTENTION_LSE], e, 0);
@@ -36,7 +36,7 @@ static void assert_lse(const tn_kernel_row *row, const call *found, const call *
 static double size_of(const call *c, double most)
 {
     enum { FEW = 64, GREATEST = 4 };
-    const double value = GREATEST / (1 - c->op.as.attention.dropout);
+    const double value = GREATEST / (1 - TN_PARAMS(&c->op, attention)->dropout);
     return elements_of(&c->o[TN_ATTENTION_OUT].layout) < FEW && value > most ? value : most;
 }
 
@@ -76,7 +76,7 @@ static call roll_call(void)
     call c =
         call_of(dtype, 1 + (int64_t)dice(2), groups * sharers, groups, roll_size(dice(8) ? 30 : 4),
                 roll_size(dice(3) ? 140 : 300), size, dice(2) ? size : roll_size(70));
-    tn_attention_op *at = &c.op.as.attention;
+    tn_attention_op *at = TN_PARAMS_MUTABLE(&c.op, attention);
     const bool paged = dice(4) == 0, packed = dice(4) == 0;
     if (dice(3) == 0)
         drop(&c.o[TN_ATTENTION_LSE]);
@@ -125,10 +125,10 @@ static void sizes_at_edges(void **state)
         const int64_t queries = edges[turn % 12], keys = edges[dice(12)];
         const int64_t size = edges[dice(9)], value_size = dice(2) ? size : edges[dice(9)];
         call c = call_of(turn % 3 ? TN_BF16 : TN_F16, 1, 2, 1, queries, keys, size, value_size);
-        c.op.as.attention.scale = 1 / sqrt((double)size);
+        TN_PARAMS_MUTABLE(&c.op, attention)->scale = 1 / sqrt((double)size);
         if (dice(2)) {
-            c.op.as.attention.right = 0;
-            c.op.as.attention.corner = TN_CORNER_BOTTOM_RIGHT;
+            TN_PARAMS_MUTABLE(&c.op, attention)->right = 0;
+            TN_PARAMS_MUTABLE(&c.op, attention)->corner = TN_CORNER_BOTTOM_RIGHT;
         }
         check(&c, 2, 0);
         call_drop(&c);
@@ -144,7 +144,7 @@ static void errors_are_those_of_the_formula(void **state)
     for (int turn = 0; turn < 2 * MASKS * 3; turn += test_full() && !test_reduced() ? 1 : 5) {
         const int64_t *s = sizes[turn % 3];
         call c = call_of(turn / 3 % 2 ? TN_F16 : TN_BF16, 1, 2, 1, s[0], s[1], s[2], s[2]);
-        c.op.as.attention.scale = 1 / sqrt((double)s[2]);
+        TN_PARAMS_MUTABLE(&c.op, attention)->scale = 1 / sqrt((double)s[2]);
         put_mask(&c, turn / 6);
         check(&c, 2, 0);
         call_drop(&c);
@@ -160,8 +160,8 @@ static void long_rows_and_many_keys(void **state)
         const tn_dtype dtype = turn % 2 ? TN_F16 : TN_BF16;
         call large = call_of(dtype, 1, 1, 1, 9, 70, 512, 512);
         call many = call_of(dtype, 1, 4, 1, turn < 2 ? 1 : 9, test_reduced() ? 1100 : 3333, 40, 24);
-        large.op.as.attention.scale = 1 / sqrt(512.0);
-        many.op.as.attention.scale = 1 / sqrt(40.0);
+        TN_PARAMS_MUTABLE(&large.op, attention)->scale = 1 / sqrt(512.0);
+        TN_PARAMS_MUTABLE(&many.op, attention)->scale = 1 / sqrt(40.0);
         check(&large, 2, 0);
         check(&many, 3, 0);
         call_drop(&large);
@@ -189,7 +189,7 @@ static void far_scores(void **state)
         dice_hold(); /* two rows alone differ: the plain evaluation's error is chance */
     for (int turn = 0; turn < 3; turn++) {
         call c = call_of(TN_BF16, 1, 1, 1, QUERIES, KEYS, 32, 32);
-        c.op.as.attention.scale = 1;
+        TN_PARAMS_MUTABLE(&c.op, attention)->scale = 1;
         for (int64_t i = 0; i < QUERIES; i++)
             fill_row(&c.o[TN_ATTENTION_Q], i, i % 2 ? 1 : -0.5);
         for (int64_t j = 0; j < KEYS; j++) {
@@ -236,7 +236,7 @@ static void weights_are_rounded_to_nearest(void **state)
         const uint64_t one = half_of(rows[n]) == TN_BF16 ? 0x3f80 : 0x3c00;
         for (int64_t e = 0; e < KEYS * 16; e++)
             store_bits(element_at(&c.o[TN_ATTENTION_V], e), 2, one);
-        found.op.as.attention.scale = 0.05; /* so that none of them stands out */
+        TN_PARAMS_MUTABLE(&found.op, attention)->scale = 0.05; /* so that none of them stands out */
         compute_by(rows[n], &found, 1);
         long double mean = 0;
         for (int64_t e = 0; e < QUERIES * 16; e++) {
@@ -334,7 +334,7 @@ static void odd_numbers(void **state)
 /* The first `count` rows. */
 static void assert_same_bits(const tn_kernel_row *row, const call *a, const call *b, int64_t count)
 {
-    const int64_t size = a->op.as.attention.value_size;
+    const int64_t size = TN_PARAMS(&a->op, attention)->value_size;
     for (int64_t e = 0; e < count * size; e++) {
         if (load_bits(element_at(&a->o[TN_ATTENTION_OUT], e), 2) !=
             load_bits(element_at(&b->o[TN_ATTENTION_OUT], e), 2))
@@ -349,7 +349,7 @@ static void assert_same_bits(const tn_kernel_row *row, const call *a, const call
 static call first_of(const call *c)
 {
     call first = other_of(c, 0, DENSE);
-    first.op.as.attention.batch = 1;
+    TN_PARAMS_MUTABLE(&first.op, attention)->batch = 1;
     for (int32_t o = TN_ATTENTION_Q; o <= TN_ATTENTION_LSE; o++)
         first.o[o].layout.shape[0] = 1;
     return first;
@@ -365,9 +365,9 @@ static void threads_and_batch_change_no_bit(void **state)
         const tn_kernel_row *row = rows[turn / 4];
         const int64_t *z = shapes[turn % 4];
         call c = call_of(half_of(row), z[0], z[1], 1, z[2], z[3], z[4], z[4]);
-        c.op.as.attention.right = turn % 2 ? 0 : -1;
-        c.op.as.attention.left = turn % 4 == 1 ? 60 : -1;
-        c.op.as.attention.corner = TN_CORNER_BOTTOM_RIGHT;
+        TN_PARAMS_MUTABLE(&c.op, attention)->right = turn % 2 ? 0 : -1;
+        TN_PARAMS_MUTABLE(&c.op, attention)->left = turn % 4 == 1 ? 60 : -1;
+        TN_PARAMS_MUTABLE(&c.op, attention)->corner = TN_CORNER_BOTTOM_RIGHT;
         call one = other_of(&c, 0, DENSE), first = first_of(&c);
         compute_by(row, &one, 1);
         for (int32_t threads = 2; threads <= 8; threads += threads - 1) {
@@ -421,12 +421,12 @@ static void what_is_refused(void **state)
         assert_dtype_refused(&c, TN_ATTENTION_V, "v", dtype, TN_F64);
         assert_dtype_refused(&c, TN_ATTENTION_OUT, "out", dtype, TN_F64);
         assert_dtype_refused(&c, TN_ATTENTION_LSE, "lse", TN_F32, TN_F64);
-        c.op.as.attention.size = 513;
+        TN_PARAMS_MUTABLE(&c.op, attention)->size = 513;
         assert_refused(&c, "size", TN_REFUSE_SHAPE, 512, 513);
-        c.op.as.attention.size = 0;
+        TN_PARAMS_MUTABLE(&c.op, attention)->size = 0;
         assert_refused(&c, "size", TN_REFUSE_SHAPE, 1, 0);
-        c.op.as.attention.size = 512;
-        c.op.as.attention.value_size = 513;
+        TN_PARAMS_MUTABLE(&c.op, attention)->size = 512;
+        TN_PARAMS_MUTABLE(&c.op, attention)->value_size = 513;
         assert_refused(&c, "value_size", TN_REFUSE_SHAPE, 512, 513);
         call_drop(&c);
     }

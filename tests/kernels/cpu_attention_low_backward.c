@@ -5,7 +5,8 @@
 #include "attention_plain.h"
 #include "cpu_attention_make.h"
 
-static const int32_t results[] = {TN_ATTENTION_DQ, TN_ATTENTION_DK, TN_ATTENTION_DV};
+static const int32_t results[] = {TN_ATTENTION_BACKWARD_DQ, TN_ATTENTION_BACKWARD_DK,
+                                  TN_ATTENTION_BACKWARD_DV};
 enum { RESULTS = 3 };
 
 static const tn_dtype halves[] = {TN_BF16, TN_F16, 0};
@@ -41,10 +42,10 @@ static call back_of(const call *forward)
     call c = *forward;
     c.op.kind = TN_OP_ATTENTION_BACKWARD;
     c.op.count = TN_ATTENTION_BACKWARD_OPERANDS;
-    for (int32_t o = TN_ATTENTION_DOUT; o <= TN_ATTENTION_DV; o++) {
-        const tn_layout *of = &forward->o[like[o - TN_ATTENTION_DOUT]].layout;
-        c.o[o] = o == TN_ATTENTION_DOUT ? make_random(of->dtype, 4, of->shape, DENSE)
-                                        : make_poisoned(of->dtype, 4, of->shape, DENSE);
+    for (int32_t o = TN_ATTENTION_BACKWARD_DOUT; o <= TN_ATTENTION_BACKWARD_DV; o++) {
+        const tn_layout *of = &forward->o[like[o - TN_ATTENTION_BACKWARD_DOUT]].layout;
+        c.o[o] = o == TN_ATTENTION_BACKWARD_DOUT ? make_random(of->dtype, 4, of->shape, DENSE)
+                                                 : make_poisoned(of->dtype, 4, of->shape, DENSE);
     }
     return c;
 }
@@ -52,10 +53,10 @@ static call back_of(const call *forward)
 /* What the call should give: forward and back in f64, from the same numbers. */
 static call wanted_of(const call *c)
 {
-    const tn_attention_op *at = &c->op.as.attention;
+    const tn_attention_op *at = TN_PARAMS(&c->op, attention);
     call forward = call_of(TN_F64, at->batch, at->heads, at->groups, at->queries, at->keys,
                            at->size, at->value_size);
-    forward.op.as.attention = *at;
+    *TN_PARAMS_MUTABLE(&forward.op, attention) = *at;
     for (int32_t o = TN_ATTENTION_Q; o <= TN_ATTENTION_V; o++) {
         drop(&forward.o[o]);
         forward.o[o] = widened(&c->o[o]);
@@ -64,8 +65,8 @@ static call wanted_of(const call *c)
         forward.o[TN_ATTENTION_MASK] = copied(&c->o[TN_ATTENTION_MASK]);
     call_compute(&forward, 1);
     call want = back_of(&forward);
-    drop(&want.o[TN_ATTENTION_DOUT]);
-    want.o[TN_ATTENTION_DOUT] = widened(&c->o[TN_ATTENTION_DOUT]);
+    drop(&want.o[TN_ATTENTION_BACKWARD_DOUT]);
+    want.o[TN_ATTENTION_BACKWARD_DOUT] = widened(&c->o[TN_ATTENTION_BACKWARD_DOUT]);
     call_compute(&want, 1);
     return want;
 }
@@ -78,8 +79,8 @@ typedef struct sums {
 static double row_product(const call *c, int32_t a, const head *in, int64_t i, int32_t b, int64_t j)
 {
     const bool key = b == TN_ATTENTION_K || b == TN_ATTENTION_V;
-    const int64_t size =
-        b == TN_ATTENTION_K ? c->op.as.attention.size : c->op.as.attention.value_size;
+    const int64_t size = b == TN_ATTENTION_K ? TN_PARAMS(&c->op, attention)->size
+                                             : TN_PARAMS(&c->op, attention)->value_size;
     double sum = 0;
     for (int64_t d = 0; d < size; d++)
         sum += (double)query_value(c, a, in, i, d) *
@@ -91,24 +92,24 @@ static double row_product(const call *c, int32_t a, const head *in, int64_t i, i
 static void add_pair(const call *c, const head *in, int64_t i, int64_t j, double weight,
                      double delta, const sums *to)
 {
-    const tn_attention_op *at = &c->op.as.attention;
+    const tn_attention_op *at = TN_PARAMS(&c->op, attention);
     const tn_dtype dtype = c->o[TN_ATTENTION_Q].layout.dtype;
-    const double dp = row_product(c, TN_ATTENTION_DOUT, in, i, TN_ATTENTION_V, j);
+    const double dp = row_product(c, TN_ATTENTION_BACKWARD_DOUT, in, i, TN_ATTENTION_V, j);
     const double ds = rounded(dtype, weight * rounded(dtype, dp - delta));
     for (int64_t d = 0; d < at->size; d++) {
-        to->of[0][query_index(c, TN_ATTENTION_DQ, in, i, d)] +=
+        to->of[0][query_index(c, TN_ATTENTION_BACKWARD_DQ, in, i, d)] +=
             ds * at->scale * (double)key_value(c, TN_ATTENTION_K, in, j, d);
-        to->of[1][key_index(c, TN_ATTENTION_DK, in, j, d)] +=
+        to->of[1][key_index(c, TN_ATTENTION_BACKWARD_DK, in, j, d)] +=
             ds * at->scale * (double)query_value(c, TN_ATTENTION_Q, in, i, d);
     }
     for (int64_t d = 0; d < at->value_size; d++)
-        to->of[2][key_index(c, TN_ATTENTION_DV, in, j, d)] +=
-            weight * (double)query_value(c, TN_ATTENTION_DOUT, in, i, d);
+        to->of[2][key_index(c, TN_ATTENTION_BACKWARD_DV, in, j, d)] +=
+            weight * (double)query_value(c, TN_ATTENTION_BACKWARD_DOUT, in, i, d);
 }
 
 static void evaluate_plainly(const call *c, const sums *to)
 {
-    const tn_attention_op *at = &c->op.as.attention;
+    const tn_attention_op *at = TN_PARAMS(&c->op, attention);
     desk d = desk_of(c);
     for (int64_t n = 0; n < at->batch * at->heads; n++) {
         const head in = head_of(c, n / at->heads, n % at->heads);
@@ -117,7 +118,8 @@ static void evaluate_plainly(const call *c, const sums *to)
             for (int64_t e = 0; e < at->size; e++)
                 d.q[e] = (double)query_value(c, TN_ATTENTION_Q, &in, i, e);
             plain_weights(c, &in, &d, i, NULL);
-            const double delta = row_product(c, TN_ATTENTION_DOUT, &in, i, TN_ATTENTION_OUT, i);
+            const double delta =
+                row_product(c, TN_ATTENTION_BACKWARD_DOUT, &in, i, TN_ATTENTION_OUT, i);
             for (int64_t j = 0; j < at->keys; j++) {
                 if (d.score[j] != 0)
                     add_pair(c, &in, i, j, d.score[j], delta, to);
@@ -152,7 +154,8 @@ static void find_plain(const call *c, const call *want, double *out_error, doubl
 static void check(call *c, const call *want)
 {
     const tn_dtype dtype = c->o[TN_ATTENTION_Q].layout.dtype;
-    const double least = 0x1p-24 * (double)c->op.as.attention.value_size; /* dout times v, of f32 */
+    const double least =
+        0x1p-24 * (double)TN_PARAMS(&c->op, attention)->value_size; /* dout times v, of f32 */
     double plain[RESULTS], most[RESULTS];
     find_plain(c, want, plain, most);
     for (int n = 0; n < row_count; n++) {
@@ -185,7 +188,7 @@ static void errors_are_those_of_the_formula(void **state)
     for (int turn = 0; turn < 8 * MASKS; turn += test_full() && !test_reduced() ? 1 : 5) {
         const int64_t *s = sizes[turn / 2 % 4];
         call forward = call_of(halves[turn % 2], 1, 2, 1 + turn / 4 % 2, s[0], s[1], s[2], s[3]);
-        forward.op.as.attention.scale = 1 / sqrt((double)s[2]);
+        TN_PARAMS_MUTABLE(&forward.op, attention)->scale = 1 / sqrt((double)s[2]);
         put_mask(&forward, turn / 8);
         call_compute(&forward, 1);
         call c = back_of(&forward), want = wanted_of(&c);
@@ -219,10 +222,10 @@ static void what_is_refused(void **state)
         int32_t operand;
         const char *what;
     } of[] = {{TN_ATTENTION_OUT, "out"},
-              {TN_ATTENTION_DOUT, "dout"},
-              {TN_ATTENTION_DQ, "dq"},
-              {TN_ATTENTION_DK, "dk"},
-              {TN_ATTENTION_DV, "dv"}};
+              {TN_ATTENTION_BACKWARD_DOUT, "dout"},
+              {TN_ATTENTION_BACKWARD_DQ, "dq"},
+              {TN_ATTENTION_BACKWARD_DK, "dk"},
+              {TN_ATTENTION_BACKWARD_DV, "dv"}};
     (void)state;
     find_low();
     for (int n = 0; n < row_count; n++) {

@@ -143,7 +143,7 @@ static inline void twin_drop(call *twin, const int32_t *outputs, int count)
  * way. */
 static inline long double slack_of(const call *c)
 {
-    const tn_attention_op *at = &c->op.as.attention;
+    const tn_attention_op *at = TN_PARAMS(&c->op, attention);
     const long double u = c->o[TN_ATTENTION_Q].layout.dtype == TN_F64 ? 0x1p-53L : 0x1p-24L;
     long double score = fabsl((long double)at->scale) * (long double)at->size * 4 * 4;
     return u * (64 + 8 * score + 4 * sqrtl((long double)at->keys)) / (1 - (long double)at->dropout);
@@ -188,7 +188,7 @@ static inline void roll_wide_window(tn_attention_op *at)
  * tell. A row has one of them, two, or one and some that are not seen. */
 static inline void put_great_scores(call *c, double value)
 {
-    const tn_attention_op *at = &c->op.as.attention;
+    const tn_attention_op *at = TN_PARAMS(&c->op, attention);
     const int64_t shape[] = {at->batch, at->heads, at->queries, at->keys};
     operand *mask = &c->o[TN_ATTENTION_MASK];
     *mask =
@@ -216,7 +216,7 @@ static inline void check_numbers_refused(tn_dtype dtype)
     const int power = dtype == TN_F64 ? 900 : 100;
     call c = call_of(dtype, 1, 1, 1, 2, 3, 4, 4);
     const tn_query query = {.struct_size = sizeof query, .op = &c.op, .threads = 1};
-    tn_attention_op *at = &c.op.as.attention;
+    tn_attention_op *at = TN_PARAMS_MUTABLE(&c.op, attention);
     for (int32_t i = 0; i < c.op.count; i++)
         c.op.operand[i] = c.o[i].layout;
     for (int n = 0; n < 8 * row_count; n++) {

@@ -67,9 +67,9 @@ static void a_limit_changes_rows_and_no_bit(void **state)
         if (!computes_with(row, dtype))
             continue;
         call c = call_of(dtype, 1, 2, 1 + turn / 4 % 2, queries, keys, 24, 40);
-        c.op.as.attention.left = turn % 2 ? -1 : keys * 2 / 7;
-        c.op.as.attention.right = turn % 2 ? -1 : 0;
-        c.op.as.attention.corner = TN_CORNER_BOTTOM_RIGHT;
+        TN_PARAMS_MUTABLE(&c.op, attention)->left = turn % 2 ? -1 : keys * 2 / 7;
+        TN_PARAMS_MUTABLE(&c.op, attention)->right = turn % 2 ? -1 : 0;
+        TN_PARAMS_MUTABLE(&c.op, attention)->corner = TN_CORNER_BOTTOM_RIGHT;
         call whole = other_of(&c, 0, DENSE);
         const said free = ask(row, &c, 2, -1), one = ask(row, &c, 2, 0);
         assert_true(free.rows > 32 && free.tasks == 2);
@@ -103,7 +103,7 @@ static void long_rows_are_formed_few_at_a_time(void **state)
     for (int n = 0; n < row_count; n++) {
         call c = call_of(TN_F32, 1, 1, 1, 300, 4, 8, 8);
         said few, many = ask(rows[n], &c, 2, -1);
-        c.op.as.attention.keys = 200000;
+        TN_PARAMS_MUTABLE(&c.op, attention)->keys = 200000;
         c.o[TN_ATTENTION_K].layout.shape[2] = c.o[TN_ATTENTION_V].layout.shape[2] = 200000;
         few = ask(rows[n], &c, 2, -1);
         assert_true(few.rows == 32 && many.rows > few.rows);
@@ -124,10 +124,10 @@ static void narrow_scores_are_as_exact_as_the_formula(void **state)
         const int64_t *s = sizes[turn % 3];
         const tn_dtype dtype = floats[2 + turn / 3 % 2];
         call c = call_of(dtype, 1, 2, 1, s[0], s[1], s[2], s[3]);
-        c.op.as.attention.scale = 1 / sqrt((double)s[2]);
-        c.op.as.attention.right = turn < 6 ? -1 : 0;
-        c.op.as.attention.softcap = turn % 4 == 3 ? 2 : 0;
-        c.op.as.attention.dropout = turn % 4 == 2 ? 0.25 : 0;
+        TN_PARAMS_MUTABLE(&c.op, attention)->scale = 1 / sqrt((double)s[2]);
+        TN_PARAMS_MUTABLE(&c.op, attention)->right = turn < 6 ? -1 : 0;
+        TN_PARAMS_MUTABLE(&c.op, attention)->softcap = turn % 4 == 3 ? 2 : 0;
+        TN_PARAMS_MUTABLE(&c.op, attention)->dropout = turn % 4 == 2 ? 0.25 : 0;
         call want = other_of(&c, TN_F32, DENSE);
         double most, plain;
         call_compute(&want, 1);

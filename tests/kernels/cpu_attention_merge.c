@@ -1,6 +1,8 @@
 /* The processor's own attention-merge, every row that runs here, against the reference. */
 #include "cpu_attention_make.h"
 
+#include "tenon/module/op/attention_merge.h"
+
 static const tn_dtype all[] = {TN_F32, TN_F64, TN_BF16, TN_F16, 0};
 static const int32_t results[] = {TN_MERGE_OUT, TN_MERGE_LSE};
 enum { RESULTS = 2 };
@@ -29,7 +31,8 @@ static call roll_merge(int64_t batch, int64_t heads, int64_t length, int64_t siz
     call c = {.op = {.struct_size = sizeof c.op,
                      .kind = TN_OP_ATTENTION_MERGE,
                      .count = TN_MERGE_OPERANDS}};
-    c.op.as.each = (tn_each_op){.elements = count * size, .size = size, .rows = count};
+    *TN_PARAMS_MUTABLE(&c.op, elementwise) =
+        (tn_elementwise_op){.elements = count * size, .size = size, .rows = count};
     for (int32_t o = TN_MERGE_IN; o <= TN_MERGE_OTHER; o += TN_MERGE_OTHER) {
         c.o[o] = make_random(dtype, 4, shape, (int)dice(REPEATED));
         c.o[o + 1] = make_random(sums, 3, shape, (int)dice(REPEATED));

@@ -23,7 +23,7 @@ typedef struct row_kind {
 
 static void read_row(const call *c, const head *in, int64_t i, const float *numbers, row_kind *out)
 {
-    const tn_attention_op *at = &c->op.as.attention;
+    const tn_attention_op *at = TN_PARAMS(&c->op, attention);
     long double sink = -(long double)INFINITY, greatest, sum;
     double q[64], k[64];
     assert_true(in->keys <= MOST_KEYS && at->size <= 64);
@@ -79,7 +79,7 @@ typedef struct definition {
 
 static definition definition_of(const call *c)
 {
-    const tn_attention_op *at = &c->op.as.attention;
+    const tn_attention_op *at = TN_PARAMS(&c->op, attention);
     const int64_t count = elements_of(&c->o[TN_ATTENTION_OUT].layout) + 1;
     definition is = {malloc((size_t)count * sizeof *is.out), malloc((size_t)count * sizeof *is.lse),
                      calloc((size_t)count, sizeof *is.clean)};
@@ -166,8 +166,8 @@ static void every_way_to_exclude_a_key(void **state)
         const int64_t keys = turn % 7 == 6 ? 300 : 53;
         call c = excluding_call(floats[turn % 4], 2, queries[dice(4)], keys, turn / 4 % WAYS);
         const oddity odd = roll_oddity();
-        c.op.as.attention.dropout = dice(4) ? 0 : 0.5;
-        c.op.as.attention.softcap = dice(5) ? 0 : 3;
+        TN_PARAMS_MUTABLE(&c.op, attention)->dropout = dice(4) ? 0 : 0.5;
+        TN_PARAMS_MUTABLE(&c.op, attention)->softcap = dice(5) ? 0 : 3;
         if (dice(4) == 0)
             c.o[TN_ATTENTION_SINKS] = make_random(TN_F32, 1, (const int64_t[]){2}, DENSE);
         put_oddity(&c, &odd);
@@ -276,7 +276,7 @@ static void scores_of_minus_infinity(void **state)
 static call last_of(const call *c)
 {
     call last = *c;
-    last.op.as.attention.batch = 1;
+    TN_PARAMS_MUTABLE(&last.op, attention)->batch = 1;
     for (int32_t o = TN_ATTENTION_Q; o <= TN_ATTENTION_LENGTHS; o++) {
         if (!c->o[o].layout.dtype || o == TN_ATTENTION_SINKS)
             continue;
@@ -337,7 +337,7 @@ static void a_nan_behind_the_rows(void **state)
     (void)find_rows_of(TN_OP_ATTENTION, floats, TN_NUM_BATCH_INVARIANT, 0);
     for (int turn = 0; turn < 4; turn++) {
         call c = call_of(floats[turn], 1, 1, 1, 40, 40, 16, 16);
-        c.op.as.attention.right = 0;
+        TN_PARAMS_MUTABLE(&c.op, attention)->right = 0;
         put_number(&c.o[TN_ATTENTION_V], 30 * 16, (double)NAN);
         for (int n = 0; n < row_count; n++) {
             if (!takes(rows[n], &c))

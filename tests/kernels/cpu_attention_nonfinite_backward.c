@@ -3,7 +3,8 @@
  * formula, every row of the processor against the reference. */
 #include "nonfinite_make.h"
 
-static const int32_t results[] = {TN_ATTENTION_DQ, TN_ATTENTION_DK, TN_ATTENTION_DV};
+static const int32_t results[] = {TN_ATTENTION_BACKWARD_DQ, TN_ATTENTION_BACKWARD_DK,
+                                  TN_ATTENTION_BACKWARD_DV};
 static const int32_t key_sides[] = {TN_ATTENTION_K, TN_ATTENTION_V};
 enum { RESULTS = 3, KEY_SIDES = 2 };
 
@@ -20,10 +21,10 @@ static call back_of(call *forward)
     call c = *forward;
     c.op.kind = TN_OP_ATTENTION_BACKWARD;
     c.op.count = TN_ATTENTION_BACKWARD_OPERANDS;
-    for (int32_t o = TN_ATTENTION_DOUT; o <= TN_ATTENTION_DV; o++) {
-        const int64_t *shape = forward->o[of[o - TN_ATTENTION_DOUT]].layout.shape;
-        c.o[o] = o == TN_ATTENTION_DOUT ? make_random(dtype, 4, shape, DENSE)
-                                        : make_poisoned(dtype, 4, shape, DENSE);
+    for (int32_t o = TN_ATTENTION_BACKWARD_DOUT; o <= TN_ATTENTION_BACKWARD_DV; o++) {
+        const int64_t *shape = forward->o[of[o - TN_ATTENTION_BACKWARD_DOUT]].layout.shape;
+        c.o[o] = o == TN_ATTENTION_BACKWARD_DOUT ? make_random(dtype, 4, shape, DENSE)
+                                                 : make_poisoned(dtype, 4, shape, DENSE);
     }
     return c;
 }
@@ -60,7 +61,7 @@ static void add_row(const sheet *s, int which, int64_t first, long double by, in
 static void add_pair(const sheet *s, const head *in, int64_t i, int64_t j)
 {
     const call *c = s->c;
-    const tn_attention_op *at = &c->op.as.attention;
+    const tn_attention_op *at = TN_PARAMS(&c->op, attention);
     const long double lse = query_value(c, TN_ATTENTION_LSE, in, i, 0), cap = at->softcap;
     const long double gain = at->dropout > 0 ? kept(at, s->numbers, in, i, j) : 1;
     long double score =
@@ -75,21 +76,21 @@ static void add_pair(const sheet *s, const head *in, int64_t i, int64_t j)
     if (has(c, TN_ATTENTION_MASK) && c->o[TN_ATTENTION_MASK].layout.dtype != TN_BOOL)
         score += mask_value(c, in, i, j);
     if (gain > 0)
-        along = gain * product_of(c, TN_ATTENTION_DOUT, TN_ATTENTION_V, in, i, j);
+        along = gain * product_of(c, TN_ATTENTION_BACKWARD_DOUT, TN_ATTENTION_V, in, i, j);
     const long double weight = expl(score - lse);
     const long double slope =
         (long double)at->scale * bend * weight *
-        (along - product_of(c, TN_ATTENTION_DOUT, TN_ATTENTION_OUT, in, i, j));
-    add_row(s, 0, query_index(c, TN_ATTENTION_DQ, in, i, 0), slope, TN_ATTENTION_K, in, j);
-    add_row(s, 1, key_index(c, TN_ATTENTION_DK, in, j, 0), slope, TN_ATTENTION_Q, in, i);
+        (along - product_of(c, TN_ATTENTION_BACKWARD_DOUT, TN_ATTENTION_OUT, in, i, j));
+    add_row(s, 0, query_index(c, TN_ATTENTION_BACKWARD_DQ, in, i, 0), slope, TN_ATTENTION_K, in, j);
+    add_row(s, 1, key_index(c, TN_ATTENTION_BACKWARD_DK, in, j, 0), slope, TN_ATTENTION_Q, in, i);
     if (gain > 0)
-        add_row(s, 2, key_index(c, TN_ATTENTION_DV, in, j, 0), weight * gain, TN_ATTENTION_DOUT, in,
-                i);
+        add_row(s, 2, key_index(c, TN_ATTENTION_BACKWARD_DV, in, j, 0), weight * gain,
+                TN_ATTENTION_BACKWARD_DOUT, in, i);
 }
 
 static sheet sheet_of(const call *c)
 {
-    const tn_attention_op *at = &c->op.as.attention;
+    const tn_attention_op *at = TN_PARAMS(&c->op, attention);
     sheet s = {.c = c, .numbers = dropout_numbers(at)};
     for (int n = 0; n < RESULTS; n++) {
         s.sum[n] = calloc((size_t)elements_of(&c->o[results[n]].layout) + 1, sizeof *s.sum[n]);
@@ -164,15 +165,15 @@ static void every_way_to_exclude_a_key(void **state)
     for (int turn = 0; turn < turns * MASKS * 4; turn++) {
         call forward = excluding_call(floats[turn % 4], 1, queries[dice(4)], 53, turn / 4 % MASKS);
         const oddity odd = roll_oddity();
-        forward.op.as.attention.dropout = dice(4) ? 0 : 0.5;
-        forward.op.as.attention.softcap = dice(5) ? 0 : 3;
+        TN_PARAMS_MUTABLE(&forward.op, attention)->dropout = dice(4) ? 0 : 0.5;
+        TN_PARAMS_MUTABLE(&forward.op, attention)->softcap = dice(5) ? 0 : 3;
         put_oddity(&forward, &odd);
         if (dice(4) == 0)
             put_anywhere(&forward, TN_ATTENTION_Q);
         call_compute(&forward, 1);
         call c = back_of(&forward);
         if (dice(4) == 0)
-            put_anywhere(&c, TN_ATTENTION_DOUT);
+            put_anywhere(&c, TN_ATTENTION_BACKWARD_DOUT);
         check(&c);
         call_drop(&c);
     }
@@ -201,7 +202,7 @@ static void what_no_query_sees_changes_no_bit(void **state)
             if (e < keys * 17 && !mask->first[e / 17])
                 put_number(&forward.o[TN_ATTENTION_K], e, odd.value);
         }
-        forward.op.as.attention.right = turn / 8 % 2 ? -1 : 0;
+        TN_PARAMS_MUTABLE(&forward.op, attention)->right = turn / 8 % 2 ? -1 : 0;
         call_compute(&forward, 1);
         call c = back_of(&forward), clean = cleaned(&c, key_sides, KEY_SIDES);
         for (int n = 0; n < row_count; n++) {
@@ -215,7 +216,7 @@ static void what_no_query_sees_changes_no_bit(void **state)
                                     found.o[results[i]].size);
             for (int64_t e = 0; e < keys * 17; e++) {
                 if (!mask->first[e / 17])
-                    assert_true(value_at(&found.o[TN_ATTENTION_DK], e, 0) == 0);
+                    assert_true(value_at(&found.o[TN_ATTENTION_BACKWARD_DK], e, 0) == 0);
             }
             twin_drop(&found, results, RESULTS);
             twin_drop(&without, results, RESULTS);
@@ -239,7 +240,7 @@ static void rows_that_saw_nothing(void **state)
         call_compute(&forward, 1);
         call c = back_of(&forward);
         for (int64_t d = 0; d < 16 && turn < 4; d++)
-            put_number(&c.o[TN_ATTENTION_DOUT], 2 * 16 + d, (double)NAN);
+            put_number(&c.o[TN_ATTENTION_BACKWARD_DOUT], 2 * 16 + d, (double)NAN);
         if (turn >= 4)
             put_number(&c.o[TN_ATTENTION_V], 5, (double)INFINITY);
         check(&c);

@@ -6,6 +6,9 @@
 
 #include "cpu_make.h"
 
+#include "params.h"
+#include "tenon/module/op/matmul.h"
+
 static void *library;
 
 static const tn_kernel_row *open_row(void)
@@ -59,9 +62,8 @@ static void add_matrix(cpu_case *it, int32_t operand, tn_dtype dtype, int64_t ro
 
 static void make(cpu_case *it, tn_dtype dtype, const shapes *s)
 {
-    *it = (cpu_case){
-        .op = {.as.matmul = {
-                   .m = s->m, .n = s->n, .k = s->k, .matrices = 1, .acc = dtype, .alpha = 1}}};
+    *it = (cpu_case){.op = {.params = PARAMS(matmul, .m = s->m, .n = s->n, .k = s->k, .matrices = 1,
+                                             .acc = dtype, .alpha = 1)}};
     add_matrix(it, TN_MATMUL_A, dtype, s->m, s->k, s->by_columns & 1, s);
     add_matrix(it, TN_MATMUL_B, dtype, s->k, s->n, s->by_columns & 2, s);
     add_matrix(it, TN_MATMUL_OUT, dtype, s->m, s->n, s->by_columns & 4, s);
@@ -86,7 +88,7 @@ static double activated(int32_t activation, double x)
 static void check_element(const cpu_case *it, const cpu_case *before, int64_t matrix, int64_t i,
                           int64_t j)
 {
-    const tn_matmul_op *op = &it->op.as.matmul;
+    const tn_matmul_op *op = TN_PARAMS(&it->op, matmul);
     tn_dtype dtype = it->op.operand[TN_MATMUL_OUT].dtype;
     double u = dtype == TN_F32 || dtype == TN_C64 ? 0x1p-24 : 0x1p-53;
     int64_t at = (matrix * op->m + i) * op->n + j;
@@ -120,7 +122,7 @@ static void check_element(const cpu_case *it, const cpu_case *before, int64_t ma
 
 static void check_all(const cpu_case *it, const cpu_case *before)
 {
-    const tn_matmul_op *op = &it->op.as.matmul;
+    const tn_matmul_op *op = TN_PARAMS(&it->op, matmul);
     int64_t step_i = op->m * op->k > 4000 ? op->m / 13 + 1 : 1;
     int64_t step_j = op->n * op->k > 4000 ? op->n / 11 + 1 : 1;
     for (int64_t matrix = 0; matrix < op->matrices; matrix++) {
@@ -197,11 +199,12 @@ static void everything_after_the_sum(void **state)
         int bias = c / 24 % 3, activation = c / 72 % 5;
         cpu_case it, before;
         make(&it, dtype, &s);
-        it.op.as.matmul.alpha = c / 4 % 3 == 0 ? 1 : c / 4 % 3 == 1 ? -0.75 : 0;
-        it.op.as.matmul.beta = c / 12 % 2 ? 1.5 : 0;
-        it.op.as.matmul.activation = dtype == TN_C64 || dtype == TN_C128 ? 0 : activation;
+        TN_PARAMS_MUTABLE(&it.op, matmul)->alpha = c / 4 % 3 == 0 ? 1 : c / 4 % 3 == 1 ? -0.75 : 0;
+        TN_PARAMS_MUTABLE(&it.op, matmul)->beta = c / 12 % 2 ? 1.5 : 0;
+        TN_PARAMS_MUTABLE(&it.op, matmul)->activation =
+            dtype == TN_C64 || dtype == TN_C128 ? 0 : activation;
         it.op.uses |= TN_MATMUL_USES_ALPHA | TN_MATMUL_USES_BETA | TN_MATMUL_USES_ACTIVATION;
-        if (it.op.as.matmul.beta != 0)
+        if (TN_PARAMS(&it.op, matmul)->beta != 0)
             fill(&it, TN_MATMUL_OUT);
         if (bias) {
             int64_t shape[] = {s.m, s.n}, rows[] = {1, 0}, columns[] = {0, 1};
@@ -233,7 +236,7 @@ static void everything_after_the_sum_of_a_tile(void **state)
                              : all,
                 0);
         fill(&it, TN_MATMUL_BIAS);
-        it.op.as.matmul.activation = TN_ACT_SILU;
+        TN_PARAMS_MUTABLE(&it.op, matmul)->activation = TN_ACT_SILU;
         it.op.uses |= TN_MATMUL_USES_BIAS | TN_MATMUL_USES_ACTIVATION;
         cpu_run_on(row, &it, library, 2);
         check_all(&it, NULL);
@@ -257,7 +260,7 @@ static void batches(void **state)
     (void)state;
     for (size_t c = 0; c < 4 * 5; c++) {
         cpu_case it = {.op = {.uses = TN_MATMUL_USES_BATCH | TN_MATMUL_USES_BROADCAST,
-                              .as.matmul = {M, N, K, 6, 2, 0, dtypes[c % 4], 0, 1, 0}}};
+                              .params = PARAMS(matmul, M, N, K, 6, 2, 0, dtypes[c % 4], 0, 1, 0)}};
         cpu_add(&it, TN_MATMUL_A, dtypes[c % 4], 4, a, strides[c / 4][0], 0);
         cpu_add(&it, TN_MATMUL_B, dtypes[c % 4], 4, b, strides[c / 4][1], 1);
         cpu_add(&it, TN_MATMUL_OUT, dtypes[c % 4], 4, out, strides[c / 4][2], 0);
@@ -274,7 +277,7 @@ static void many_small_matrices_on_threads(void **state)
     const tn_kernel_row *row = open_row();
     int64_t a[] = {1201, 16, 24}, b[] = {1201, 24, 15}, out[] = {1201, 16, 15};
     cpu_case it = {.op = {.uses = TN_MATMUL_USES_BATCH,
-                          .as.matmul = {16, 15, 24, 1201, 1, 0, TN_F32, 0, 1, 0}}};
+                          .params = PARAMS(matmul, 16, 15, 24, 1201, 1, 0, TN_F32, 0, 1, 0)}};
     (void)state;
     cpu_add(&it, TN_MATMUL_A, TN_F32, 3, a, NULL, 0);
     cpu_add(&it, TN_MATMUL_B, TN_F32, 3, b, NULL, 0);
@@ -361,7 +364,7 @@ static void what_cblas_cannot_say_is_refused(void **state)
     layout[TN_MATMUL_B].dtype = TN_F64;
     refused(&it, TN_REFUSE_DTYPE, "b", TN_F32, TN_F64);
     layout[TN_MATMUL_B].dtype = TN_F32;
-    it.op.as.matmul.k = INT64_C(1) << 31;
+    TN_PARAMS_MUTABLE(&it.op, matmul)->k = INT64_C(1) << 31;
     refused(&it, TN_REFUSE_SHAPE, "k", INT32_MAX, INT64_C(1) << 31);
     cpu_end(&it);
 }

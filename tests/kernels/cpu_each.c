@@ -2,6 +2,9 @@
  * exactly; unary functions within the errors that shared/vector_math.h states, binary ones with one rounding. */
 #include "cpu_make.h"
 
+#include "params.h"
+#include "tenon/module/ops.h"
+
 static const tn_dtype reals[] = {TN_F32, TN_F64, TN_BF16, TN_F16};
 static const double strange[] = {
     0.0,     -0.0,     NAN,     INFINITY, -INFINITY, 0x1p-149, -0x1p-130, 3.4e38,
@@ -21,10 +24,10 @@ static void check_copy(const tn_kernel_row *row, const cpu_case *it)
 {
     size_t size = (size_t)cpu_size(it->op.operand[0].dtype);
     for (int64_t i = 0; i < cpu_elements(&it->op.operand[0]); i++) {
-        if (memcmp(cpu_at(it, TN_EACH_IN, i), cpu_at(it, TN_EACH_OUT, i), size) != 0)
+        if (memcmp(cpu_at(it, TN_ELEMENTWISE_IN, i), cpu_at(it, TN_ELEMENTWISE_OUT, i), size) != 0)
             fail_msg("%s: element %lld of %zu bytes differs", row->name, (long long)i, size);
     }
-    cpu_check_gaps(it, TN_EACH_OUT);
+    cpu_check_gaps(it, TN_ELEMENTWISE_OUT);
 }
 
 static void permute_of(const tn_kernel_row *row)
@@ -35,9 +38,9 @@ static void permute_of(const tn_kernel_row *row)
     for (int c = 0; c < 5 * 8 * CPU_LIES * CPU_LIES; c++) {
         cpu_case it = {0};
         const int64_t *shape = shapes[c / 5 % 8];
-        cpu_add_lying(&it, TN_EACH_IN, dtypes[c % 5], 3, shape, c / 40 % CPU_LIES, c & 1);
-        cpu_add_lying(&it, TN_EACH_OUT, dtypes[c % 5], 3, shape, c / 40 / CPU_LIES, c & 2);
-        no_two_bytes_alike(&it, TN_EACH_IN);
+        cpu_add_lying(&it, TN_ELEMENTWISE_IN, dtypes[c % 5], 3, shape, c / 40 % CPU_LIES, c & 1);
+        cpu_add_lying(&it, TN_ELEMENTWISE_OUT, dtypes[c % 5], 3, shape, c / 40 / CPU_LIES, c & 2);
+        no_two_bytes_alike(&it, TN_ELEMENTWISE_IN);
         cpu_run(row, &it);
         check_copy(row, &it);
         cpu_end(&it);
@@ -61,10 +64,10 @@ static void planes_of(const tn_kernel_row *row)
                  {{40, 1, 2, 33}, {-1, 0, 1320, 40}}};
     for (size_t c = 0; c < 7 * 4; c++) {
         static const tn_dtype dtypes[] = {TN_I8, TN_F16, TN_I32, TN_F64};
-        cpu_case it = {.op = {.uses = TN_EACH_USES_BROADCAST | TN_EACH_USES_STRIDES}};
-        cpu_add(&it, TN_EACH_IN, dtypes[c % 4], 4, cases[c / 4].shape, cases[c / 4].in, 1);
-        cpu_add(&it, TN_EACH_OUT, dtypes[c % 4], 4, cases[c / 4].shape, NULL, 0);
-        no_two_bytes_alike(&it, TN_EACH_IN);
+        cpu_case it = {.op = {.uses = TN_ELEMENTWISE_USES_BROADCAST | TN_ELEMENTWISE_USES_STRIDES}};
+        cpu_add(&it, TN_ELEMENTWISE_IN, dtypes[c % 4], 4, cases[c / 4].shape, cases[c / 4].in, 1);
+        cpu_add(&it, TN_ELEMENTWISE_OUT, dtypes[c % 4], 4, cases[c / 4].shape, NULL, 0);
+        no_two_bytes_alike(&it, TN_ELEMENTWISE_IN);
         cpu_run(row, &it);
         check_copy(row, &it);
         cpu_end(&it);
@@ -116,19 +119,20 @@ static void cast_of(const tn_kernel_row *row)
         cpu_case it = {0};
         if (!is_cast(in, out))
             continue;
-        cpu_add_lying(&it, TN_EACH_IN, in, 2, shapes[c / 49 % 8], c / 392, c & 1);
-        cpu_add_lying(&it, TN_EACH_OUT, out, 2, shapes[c / 49 % 8], c % CPU_LIES, c & 2);
-        fill_strangely(&it, TN_EACH_IN);
+        cpu_add_lying(&it, TN_ELEMENTWISE_IN, in, 2, shapes[c / 49 % 8], c / 392, c & 1);
+        cpu_add_lying(&it, TN_ELEMENTWISE_OUT, out, 2, shapes[c / 49 % 8], c % CPU_LIES, c & 2);
+        fill_strangely(&it, TN_ELEMENTWISE_IN);
         cpu_run(row, &it);
         for (int64_t i = 0; i < cpu_elements(&it.op.operand[0]); i++) {
-            double x = cpu_get(&it, TN_EACH_IN, i), found = cpu_get(&it, TN_EACH_OUT, i);
+            double x = cpu_get(&it, TN_ELEMENTWISE_IN, i),
+                   found = cpu_get(&it, TN_ELEMENTWISE_OUT, i);
             if (!cpu_close(found, casted(out, x), 0))
                 fail_msg("%s: %a of %#x is %a in %#x, not %a", row->name, x, (unsigned)in, found,
                          (unsigned)out, casted(out, x));
             if (x == 0 && (out & 255) >= TN_DTYPE_CODE_FLOAT)
                 assert_int_equal(!!signbit(found), !!signbit(x));
         }
-        cpu_check_gaps(&it, TN_EACH_OUT);
+        cpu_check_gaps(&it, TN_ELEMENTWISE_OUT);
         cpu_end(&it);
     }
 }
@@ -146,22 +150,22 @@ static void small_floats_of(const tn_kernel_row *row)
     int64_t shape[] = {65536};
     for (int c = 0; c < 2; c++) {
         cpu_case there = {0}, back = {0};
-        cpu_add(&there, TN_EACH_IN, dtypes[c], 1, shape, NULL, 0);
-        cpu_add(&there, TN_EACH_OUT, TN_F32, 1, shape, NULL, 0);
+        cpu_add(&there, TN_ELEMENTWISE_IN, dtypes[c], 1, shape, NULL, 0);
+        cpu_add(&there, TN_ELEMENTWISE_OUT, TN_F32, 1, shape, NULL, 0);
         for (int64_t i = 0; i < 65536; i++) {
             uint16_t bits = (uint16_t)i;
-            memcpy(cpu_at(&there, TN_EACH_IN, i), &bits, 2);
+            memcpy(cpu_at(&there, TN_ELEMENTWISE_IN, i), &bits, 2);
         }
         cpu_run(row, &there);
-        cpu_add(&back, TN_EACH_IN, TN_F32, 1, shape, NULL, 0);
-        cpu_add(&back, TN_EACH_OUT, dtypes[c], 1, shape, NULL, 0);
+        cpu_add(&back, TN_ELEMENTWISE_IN, TN_F32, 1, shape, NULL, 0);
+        cpu_add(&back, TN_ELEMENTWISE_OUT, dtypes[c], 1, shape, NULL, 0);
         memcpy(back.memory[0].low, there.memory[1].low, 65536 * 4);
         cpu_run(row, &back);
         for (int64_t i = 0; i < 65536; i++) {
-            double x = cpu_get(&there, TN_EACH_IN, i);
+            double x = cpu_get(&there, TN_ELEMENTWISE_IN, i);
             uint16_t bits;
-            memcpy(&bits, cpu_at(&back, TN_EACH_OUT, i), 2);
-            assert_true(cpu_close(cpu_get(&there, TN_EACH_OUT, i), x, 0));
+            memcpy(&bits, cpu_at(&back, TN_ELEMENTWISE_OUT, i), 2);
+            assert_true(cpu_close(cpu_get(&there, TN_ELEMENTWISE_OUT, i), x, 0));
             if (!isnan(x))
                 assert_int_equal(bits, i);
         }
@@ -186,21 +190,21 @@ static void middles_of(const tn_kernel_row *row)
         cpu_case it = {0};
         int mantissa = c ? 7 : 10, exponent = c ? 8 : 5;
         int64_t greatest = c ? 0x7f7f : 0x7bff;
-        cpu_add(&it, TN_EACH_IN, TN_F32, 1, shape, NULL, 0);
-        cpu_add(&it, TN_EACH_OUT, dtypes[c], 1, shape, NULL, 0);
+        cpu_add(&it, TN_ELEMENTWISE_IN, TN_F32, 1, shape, NULL, 0);
+        cpu_add(&it, TN_ELEMENTWISE_OUT, dtypes[c], 1, shape, NULL, 0);
         for (int64_t i = 0; i < COUNT; i++) {
             int64_t n = i < greatest ? i : greatest - 1;
             double a = cpu_half_value((uint32_t)n, mantissa, exponent);
             double b = cpu_half_value((uint32_t)n + 1, mantissa, exponent);
             float middle = (float)((a + b) / 2);
-            cpu_put(&it, TN_EACH_IN, 3 * i, (double)nextafterf(middle, -1));
-            cpu_put(&it, TN_EACH_IN, 3 * i + 1, (double)middle);
-            cpu_put(&it, TN_EACH_IN, 3 * i + 2, (double)nextafterf(middle, INFINITY));
+            cpu_put(&it, TN_ELEMENTWISE_IN, 3 * i, (double)nextafterf(middle, -1));
+            cpu_put(&it, TN_ELEMENTWISE_IN, 3 * i + 1, (double)middle);
+            cpu_put(&it, TN_ELEMENTWISE_IN, 3 * i + 2, (double)nextafterf(middle, INFINITY));
         }
         cpu_run(row, &it);
         for (int64_t i = 0; i < 3 * COUNT; i++) {
-            double x = cpu_get(&it, TN_EACH_IN, i);
-            assert_true(cpu_get(&it, TN_EACH_OUT, i) == casted(dtypes[c], x));
+            double x = cpu_get(&it, TN_ELEMENTWISE_IN, i);
+            assert_true(cpu_get(&it, TN_ELEMENTWISE_OUT, i) == casted(dtypes[c], x));
         }
         cpu_end(&it);
     }
@@ -219,8 +223,8 @@ static void refused_casts_of(const tn_kernel_row *row)
     for (int c = 0; c < 3; c++) {
         tn_refusal why;
         cpu_case it = {0};
-        cpu_add(&it, TN_EACH_IN, pairs[c][0], 1, shape, NULL, 0);
-        cpu_add(&it, TN_EACH_OUT, pairs[c][1], 1, shape, NULL, 0);
+        cpu_add(&it, TN_ELEMENTWISE_IN, pairs[c][0], 1, shape, NULL, 0);
+        cpu_add(&it, TN_ELEMENTWISE_OUT, pairs[c][1], 1, shape, NULL, 0);
         assert_int_equal(cpu_admit(row, &it, &why), TN_UNSUPPORTED);
         assert_int_equal(why.code, TN_REFUSE_DTYPE);
         assert_string_equal(why.what, "out");
@@ -266,12 +270,14 @@ static void fill_of(const tn_kernel_row *row)
     static const int64_t shapes[][2] = {{1, 1}, {3, 7}, {2, 65}, {3, 30011}};
     for (size_t c = 0; c < 18 * 4 * CPU_LIES; c++) {
         const filled *f = &cases[c % 18];
-        cpu_case it = {.op = {.as.each = {.value = f->value}}};
-        cpu_add_lying(&it, TN_EACH_OUT, f->dtype, 2, shapes[c / 18 % 4], (int)(c / 72), c & 1);
+        cpu_case it = {.op = {.params = PARAMS(elementwise, .value = f->value)}};
+        cpu_add_lying(&it, TN_ELEMENTWISE_OUT, f->dtype, 2, shapes[c / 18 % 4], (int)(c / 72),
+                      c & 1);
         cpu_run(row, &it);
-        for (int64_t i = 0; i < cpu_elements(&it.op.operand[TN_EACH_OUT]); i++)
-            assert_memory_equal(cpu_at(&it, TN_EACH_OUT, i), &f->bits, (size_t)cpu_size(f->dtype));
-        cpu_check_gaps(&it, TN_EACH_OUT);
+        for (int64_t i = 0; i < cpu_elements(&it.op.operand[TN_ELEMENTWISE_OUT]); i++)
+            assert_memory_equal(cpu_at(&it, TN_ELEMENTWISE_OUT, i), &f->bits,
+                                (size_t)cpu_size(f->dtype));
+        cpu_check_gaps(&it, TN_ELEMENTWISE_OUT);
         cpu_end(&it);
     }
 }
@@ -283,12 +289,13 @@ static void fill_complex_of(const tn_kernel_row *row)
     for (int c = 0; c < 4; c++) {
         const double wide[] = {values[c / 2], -3};
         const float narrow[] = {(float)values[c / 2], -3};
-        cpu_case it = {.op = {.as.each = {.value = values[c / 2], .imaginary = -3}}};
-        cpu_add(&it, TN_EACH_OUT, c % 2 ? TN_C128 : TN_C64, 1, shape, NULL, 1);
+        cpu_case it = {
+            .op = {.params = PARAMS(elementwise, .value = values[c / 2], .imaginary = -3)}};
+        cpu_add(&it, TN_ELEMENTWISE_OUT, c % 2 ? TN_C128 : TN_C64, 1, shape, NULL, 1);
         cpu_run(row, &it);
         for (int64_t i = 0; i < 19; i++)
-            assert_memory_equal(cpu_at(&it, TN_EACH_OUT, i), c % 2 ? (const void *)wide : narrow,
-                                c % 2 ? 16 : 8);
+            assert_memory_equal(cpu_at(&it, TN_ELEMENTWISE_OUT, i),
+                                c % 2 ? (const void *)wide : narrow, c % 2 ? 16 : 8);
         cpu_end(&it);
     }
 }
@@ -330,9 +337,10 @@ static double ulps_of(int32_t kind, double x)
 
 static void check_unary(const tn_kernel_row *row, const cpu_case *it, int64_t i, double x)
 {
-    tn_dtype dtype = it->op.operand[TN_EACH_IN].dtype, out = it->op.operand[TN_EACH_OUT].dtype;
-    int32_t kind = it->op.as.each.kind;
-    double wanted = function_of(kind, x), found = cpu_get(it, TN_EACH_OUT, i);
+    tn_dtype dtype = it->op.operand[TN_ELEMENTWISE_IN].dtype,
+             out = it->op.operand[TN_ELEMENTWISE_OUT].dtype;
+    int32_t kind = TN_PARAMS(&it->op, elementwise)->kind;
+    double wanted = function_of(kind, x), found = cpu_get(it, TN_ELEMENTWISE_OUT, i);
     double u = dtype == TN_F64 ? 0x1p-53 : 0x1p-24, tiny = dtype == TN_F64 ? 0x1p-1070 : 0x1p-149;
     double bound = ulps_of(kind, x) * u * fabs(wanted) + tiny * (2 + fabs(x));
     double greatest = out == TN_F16 ? 65504 : out == TN_F64 ? 1.7e308 : 3.38e38;
@@ -351,21 +359,21 @@ static void unary_of(const tn_kernel_row *row)
     static const int64_t shapes[][2] = {{1, 1}, {3, 7}, {5, 64}, {3, 1500}};
     for (int c = 0; c < TN_UNARY_COUNT * 4 * 4 * CPU_LIES; c++) {
         tn_dtype in = reals[c / 12 % 4], out = c % 13 == 0 && in != TN_F64 ? TN_F32 : in;
-        cpu_case it = {.op = {.as.each = {.kind = c % TN_UNARY_COUNT}}};
-        cpu_add_lying(&it, TN_EACH_IN, in, 2, shapes[c / 48 % 4], c / 192, c & 1);
-        fill_strangely(&it, TN_EACH_IN);
+        cpu_case it = {.op = {.params = PARAMS(elementwise, .kind = c % TN_UNARY_COUNT)}};
+        cpu_add_lying(&it, TN_ELEMENTWISE_IN, in, 2, shapes[c / 48 % 4], c / 192, c & 1);
+        fill_strangely(&it, TN_ELEMENTWISE_IN);
         int64_t count = cpu_elements(&it.op.operand[0]);
         double *x = malloc((size_t)count * sizeof *x);
         for (int64_t i = 0; i < count; i++)
-            x[i] = cpu_get(&it, TN_EACH_IN, i);
+            x[i] = cpu_get(&it, TN_ELEMENTWISE_IN, i);
         if (c % 5 == 2 && in == out)
             cpu_in_place(&it);
         else
-            cpu_add_lying(&it, TN_EACH_OUT, out, 2, shapes[c / 48 % 4], c % CPU_LIES, c & 2);
+            cpu_add_lying(&it, TN_ELEMENTWISE_OUT, out, 2, shapes[c / 48 % 4], c % CPU_LIES, c & 2);
         cpu_run(row, &it);
         for (int64_t i = 0; i < count; i++)
             check_unary(row, &it, i, x[i]);
-        cpu_check_gaps(&it, TN_EACH_OUT);
+        cpu_check_gaps(&it, TN_ELEMENTWISE_OUT);
         free(x);
         cpu_end(&it);
     }
@@ -383,16 +391,16 @@ static void whole_range_of(const tn_kernel_row *row)
     enum { COUNT = 1 << 18 };
     int64_t shape[] = {COUNT};
     for (int32_t kind = 0; kind < TN_UNARY_COUNT; kind++) {
-        cpu_case it = {.op = {.as.each = {.kind = kind}}};
-        cpu_add(&it, TN_EACH_IN, TN_F32, 1, shape, NULL, 0);
-        cpu_add(&it, TN_EACH_OUT, TN_F32, 1, shape, NULL, 0);
+        cpu_case it = {.op = {.params = PARAMS(elementwise, .kind = kind)}};
+        cpu_add(&it, TN_ELEMENTWISE_IN, TN_F32, 1, shape, NULL, 0);
+        cpu_add(&it, TN_ELEMENTWISE_OUT, TN_F32, 1, shape, NULL, 0);
         for (int64_t i = 0; i < COUNT; i++) {
             uint32_t bits = (uint32_t)i << 14 | (cpu_random() & 0x3fff);
-            memcpy(cpu_at(&it, TN_EACH_IN, i), &bits, 4);
+            memcpy(cpu_at(&it, TN_ELEMENTWISE_IN, i), &bits, 4);
         }
         cpu_run(row, &it);
         for (int64_t i = 0; i < COUNT; i++)
-            check_unary(row, &it, i, cpu_get(&it, TN_EACH_IN, i));
+            check_unary(row, &it, i, cpu_get(&it, TN_ELEMENTWISE_IN, i));
         cpu_end(&it);
     }
 }
@@ -427,27 +435,28 @@ static void binary_of(const tn_kernel_row *row)
     for (int c = 0; c < 6 * 4 * 4 * CPU_LIES; c++) {
         tn_dtype dtype = reals[c / 6 % 4];
         const int64_t *shape = shapes[c / 24 % 4], strides[] = {c % 2, 1 - c % 2};
-        cpu_case it = {.op = {.as.each = {.kind = c % 6}}};
-        cpu_add_lying(&it, TN_EACH_IN, dtype, 2, shape, c / 96, c & 1);
-        cpu_add_lying(&it, TN_EACH_OUT, dtype, 2, shape, c % CPU_LIES, c & 2);
+        cpu_case it = {.op = {.params = PARAMS(elementwise, .kind = c % 6)}};
+        cpu_add_lying(&it, TN_ELEMENTWISE_IN, dtype, 2, shape, c / 96, c & 1);
+        cpu_add_lying(&it, TN_ELEMENTWISE_OUT, dtype, 2, shape, c % CPU_LIES, c & 2);
         if (c % 7 < 3)
-            cpu_add(&it, TN_EACH_OTHER, dtype, 2, shape, strides, 0);
+            cpu_add(&it, TN_ELEMENTWISE_OTHER, dtype, 2, shape, strides, 0);
         else
-            cpu_add_lying(&it, TN_EACH_OTHER, dtype, 2, shape, c % 5, 1);
-        it.op.uses |= TN_EACH_USES_BROADCAST;
-        fill_strangely(&it, TN_EACH_IN);
-        fill_strangely(&it, TN_EACH_OTHER);
+            cpu_add_lying(&it, TN_ELEMENTWISE_OTHER, dtype, 2, shape, c % 5, 1);
+        it.op.uses |= TN_ELEMENTWISE_USES_BROADCAST;
+        fill_strangely(&it, TN_ELEMENTWISE_IN);
+        fill_strangely(&it, TN_ELEMENTWISE_OTHER);
         if (c % 7 == 6)
-            cpu_put(&it, TN_EACH_OTHER, 0, NAN);
+            cpu_put(&it, TN_ELEMENTWISE_OTHER, 0, NAN);
         cpu_run(row, &it);
         for (int64_t i = 0; i < cpu_elements(&it.op.operand[0]); i++) {
-            double a = cpu_get(&it, TN_EACH_IN, i), b = cpu_get(&it, TN_EACH_OTHER, i);
-            double found = cpu_get(&it, TN_EACH_OUT, i), wanted = combined(c % 6, a, b);
+            double a = cpu_get(&it, TN_ELEMENTWISE_IN, i),
+                   b = cpu_get(&it, TN_ELEMENTWISE_OTHER, i);
+            double found = cpu_get(&it, TN_ELEMENTWISE_OUT, i), wanted = combined(c % 6, a, b);
             if (!cpu_close(found, rounded(dtype, wanted), 0))
                 fail_msg("%s: kind %d of %a and %a (%#x) is %a, not %a", row->name, c % 6, a, b,
                          (unsigned)dtype, found, rounded(dtype, wanted));
         }
-        cpu_check_gaps(&it, TN_EACH_OUT);
+        cpu_check_gaps(&it, TN_ELEMENTWISE_OUT);
         cpu_end(&it);
     }
 }

@@ -1,6 +1,9 @@
 /* Results larger than caches are written past them: every bit as when they are made in parts. */
 #include "cpu_make.h"
 
+#include "params.h"
+#include "tenon/module/ops.h"
+
 enum { PART = 300 }; /* rows, which stay in caches */
 
 /* Columns of rows that are aligned to nothing, and to a line. */
@@ -10,12 +13,12 @@ enum { ODD = 4111, ALIGNED = 4128 };
 static void fill_rows(cpu_case *it, int64_t rows, int64_t columns)
 {
     enum { DIFFERENT = 31 };
-    size_t bytes = (size_t)(columns * cpu_size(it->op.operand[TN_EACH_IN].dtype));
+    size_t bytes = (size_t)(columns * cpu_size(it->op.operand[TN_ELEMENTWISE_IN].dtype));
     for (int64_t i = 0; i < DIFFERENT * columns; i++)
-        cpu_put(it, TN_EACH_IN, i, cpu_uniform(-4, 4));
+        cpu_put(it, TN_ELEMENTWISE_IN, i, cpu_uniform(-4, 4));
     for (int64_t row = DIFFERENT; row < rows; row++)
-        memcpy(cpu_at(it, TN_EACH_IN, row * columns),
-               cpu_at(it, TN_EACH_IN, row % DIFFERENT * columns), bytes);
+        memcpy(cpu_at(it, TN_ELEMENTWISE_IN, row * columns),
+               cpu_at(it, TN_ELEMENTWISE_IN, row % DIFFERENT * columns), bytes);
 }
 
 /* 34 MB of out. */
@@ -23,34 +26,34 @@ static void make(cpu_case *it, tn_dtype in, tn_dtype out, int64_t columns)
 {
     int64_t rows = (34 << 20) / (columns * cpu_size(out)), shape[] = {rows, columns};
     int64_t shift = columns == ODD;
-    *it = (cpu_case){
-        .op = {
-            .as.each = {.size = columns, .rows = rows, .elements = rows * columns, .value = 1e-5}}};
-    cpu_add(it, TN_EACH_IN, in, 2, shape, NULL, shift);
-    cpu_add(it, TN_EACH_OUT, out, 2, shape, NULL, 3 * shift);
+    *it = (cpu_case){.op = {.params = PARAMS(elementwise, .size = columns, .rows = rows,
+                                             .elements = rows * columns, .value = 1e-5)}};
+    cpu_add(it, TN_ELEMENTWISE_IN, in, 2, shape, NULL, shift);
+    cpu_add(it, TN_ELEMENTWISE_OUT, out, 2, shape, NULL, 3 * shift);
     fill_rows(it, rows, columns);
 }
 
 static void check_parts(const tn_kernel_row *row, cpu_case *it)
 {
-    const int64_t rows = it->op.as.each.rows, columns = it->op.as.each.size;
-    size_t bytes = (size_t)(PART * columns * cpu_size(it->op.operand[TN_EACH_OUT].dtype));
+    const int64_t rows = TN_PARAMS(&it->op, elementwise)->rows,
+                  columns = TN_PARAMS(&it->op, elementwise)->size;
+    size_t bytes = (size_t)(PART * columns * cpu_size(it->op.operand[TN_ELEMENTWISE_OUT].dtype));
     char *part = malloc(bytes);
     cpu_run(row, it);
     for (int64_t first = 0; first + PART <= rows; first += PART) {
         tn_op op = it->op;
-        void *data[TN_OP_OPERANDS_MAX] = {cpu_at(it, TN_EACH_IN, first * columns), part};
+        void *data[TN_OP_OPERANDS_MAX] = {cpu_at(it, TN_ELEMENTWISE_IN, first * columns), part};
         const tn_run run = {.struct_size = sizeof run,
                             .row = row,
                             .op = &op,
                             .data = data,
                             .host = &cpu_host,
                             .threads = 1};
-        op.operand[TN_EACH_IN].shape[0] = op.operand[TN_EACH_OUT].shape[0] = PART;
-        op.as.each.rows = PART;
-        op.as.each.elements = PART * columns;
+        op.operand[TN_ELEMENTWISE_IN].shape[0] = op.operand[TN_ELEMENTWISE_OUT].shape[0] = PART;
+        TN_PARAMS_MUTABLE(&op, elementwise)->rows = PART;
+        TN_PARAMS_MUTABLE(&op, elementwise)->elements = PART * columns;
         assert_int_equal(row->run(&run, NULL), TN_OK);
-        assert_memory_equal(part, cpu_at(it, TN_EACH_OUT, first * columns), bytes);
+        assert_memory_equal(part, cpu_at(it, TN_ELEMENTWISE_OUT, first * columns), bytes);
     }
     free(part);
 }
@@ -67,7 +70,7 @@ static void large_of(const tn_kernel_row *row)
         tn_dtype out = cases[c].dtype;
         tn_dtype in = row->op != TN_OP_CAST ? out : out == TN_F32 ? TN_BF16 : TN_F32;
         make(&it, in, out, cases[c].columns);
-        it.op.as.each.kind = row->op == TN_OP_UNARY ? TN_UNARY_SILU : 0;
+        TN_PARAMS_MUTABLE(&it.op, elementwise)->kind = row->op == TN_OP_UNARY ? TN_UNARY_SILU : 0;
         check_parts(row, &it);
         cpu_end(&it);
     }
@@ -84,7 +87,8 @@ static void large_results_are_those_of_their_parts(void **state)
 
 static void check_turned(const cpu_case *it, int64_t rows, int64_t columns, size_t size)
 {
-    const unsigned char *in = it->memory[TN_EACH_IN].low, *out = it->memory[TN_EACH_OUT].low;
+    const unsigned char *in = it->memory[TN_ELEMENTWISE_IN].low,
+                        *out = it->memory[TN_ELEMENTWISE_OUT].low;
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < columns; c++) {
             if (memcmp(in + (size_t)(c * rows + r) * size, out + (size_t)(r * columns + c) * size,
@@ -106,11 +110,11 @@ static void turned_of(const tn_kernel_row *row)
         const int64_t rows = (34 << 20) / (columns * size) | 1;
         const int64_t shape[] = {rows, columns}, strides[] = {1, rows};
         cpu_case it = {0};
-        cpu_add(&it, TN_EACH_IN, cases[c].dtype, 2, shape, strides, 0);
-        cpu_add(&it, TN_EACH_OUT, cases[c].dtype, 2, shape, NULL, 0);
-        for (size_t i = 0; i + 4 <= it.memory[TN_EACH_IN].bytes; i += 4) {
+        cpu_add(&it, TN_ELEMENTWISE_IN, cases[c].dtype, 2, shape, strides, 0);
+        cpu_add(&it, TN_ELEMENTWISE_OUT, cases[c].dtype, 2, shape, NULL, 0);
+        for (size_t i = 0; i + 4 <= it.memory[TN_ELEMENTWISE_IN].bytes; i += 4) {
             uint32_t bits = cpu_random();
-            memcpy(it.memory[TN_EACH_IN].low + i, &bits, 4);
+            memcpy(it.memory[TN_ELEMENTWISE_IN].low + i, &bits, 4);
         }
         cpu_run(row, &it);
         check_turned(&it, rows, columns, (size_t)size);

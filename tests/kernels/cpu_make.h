@@ -10,6 +10,7 @@
 #include "os/machine/machine.h"
 #include "tenon/module/kernel.h"
 #include "tenon/module/library.h"
+#include "tenon/module/op/elementwise.h"
 #include "tenon/parallel.h"
 
 #include <math.h>
@@ -312,11 +313,11 @@ static inline void cpu_fill(cpu_case *it, int32_t operand, double low, double hi
 
 static inline void cpu_in_place(cpu_case *it)
 {
-    it->op.operand[TN_EACH_OUT] = it->op.operand[TN_EACH_IN];
-    it->memory[TN_EACH_OUT] = it->memory[TN_EACH_IN];
-    it->memory[TN_EACH_OUT].block = NULL;
-    it->data[TN_EACH_OUT] = it->data[TN_EACH_IN];
-    it->op.uses |= TN_EACH_USES_IN_PLACE;
+    it->op.operand[TN_ELEMENTWISE_OUT] = it->op.operand[TN_ELEMENTWISE_IN];
+    it->memory[TN_ELEMENTWISE_OUT] = it->memory[TN_ELEMENTWISE_IN];
+    it->memory[TN_ELEMENTWISE_OUT].block = NULL;
+    it->data[TN_ELEMENTWISE_OUT] = it->data[TN_ELEMENTWISE_IN];
+    it->op.uses |= TN_ELEMENTWISE_USES_IN_PLACE;
     it->op.count = it->op.count < 2 ? 2 : it->op.count;
 }
 

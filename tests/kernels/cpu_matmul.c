@@ -4,6 +4,9 @@
  * computed: none of it changes a bit, so all of it is compared with this one order. */
 #include "cpu_make.h"
 
+#include "params.h"
+#include "tenon/module/op/matmul.h"
+
 enum { DEPTH = 256 };
 
 static const tn_kernel_row *rows[8];
@@ -67,7 +70,7 @@ static double times(tn_dtype dtype, double a, double b)
 static double expected(const tn_kernel_row *row, const cpu_case *it, int64_t matrix, int64_t i,
                        int64_t j, double before)
 {
-    const tn_matmul_op *op = &it->op.as.matmul;
+    const tn_matmul_op *op = TN_PARAMS(&it->op, matmul);
     const tn_dtype dtype = it->op.operand[TN_MATMUL_OUT].dtype;
     double total = 0;
     for (int64_t first = 0; first < op->k; first += DEPTH) {
@@ -120,8 +123,8 @@ typedef struct shapes {
 static void make(cpu_case *it, tn_dtype dtype, const shapes *s)
 {
     const int64_t a[] = {s->m, s->k}, b[] = {s->k, s->n}, out[] = {s->m, s->n};
-    *it = (cpu_case){
-        .op.as.matmul = {.m = s->m, .n = s->n, .k = s->k, .matrices = 1, .acc = dtype, .alpha = 1}};
+    *it = (cpu_case){.op.params = PARAMS(matmul, .m = s->m, .n = s->n, .k = s->k, .matrices = 1,
+                                         .acc = dtype, .alpha = 1)};
     cpu_add_lying(it, TN_MATMUL_A, dtype, 2, a, s->a, s->shift);
     cpu_add_lying(it, TN_MATMUL_B, dtype, 2, b, s->b, 2 * s->shift);
     cpu_add_lying(it, TN_MATMUL_OUT, dtype, 2, out, s->out, s->shift);
@@ -190,7 +193,7 @@ static void copy_out(const cpu_case *it, cpu_case *out)
 static void compare(const tn_kernel_row *row, const cpu_case *it, const cpu_case *before,
                     int64_t most)
 {
-    const tn_matmul_op *op = &it->op.as.matmul;
+    const tn_matmul_op *op = TN_PARAMS(&it->op, matmul);
     const int64_t all = op->matrices * op->m * op->n, step = all / most + 1;
     for (int64_t at = 0; at < all; at = at + step < all || at + 1 == all ? at + step : all - 1) {
         int64_t matrix = at / (op->m * op->n), i = at / op->n % op->m, j = at % op->n;
@@ -365,13 +368,13 @@ static void everything_after_the_sum(void **state)
         int bias = c / 56 % 3, activation = c / 168 % 5;
         cpu_case it;
         make(&it, dtype_of(c / 7), s);
-        it.op.as.matmul.alpha = c / 14 % 2 ? -0.7 : 1;
-        it.op.as.matmul.beta = c / 28 % 2 ? 1.3 : 0;
-        it.op.as.matmul.activation = activation;
-        it.op.uses |= it.op.as.matmul.alpha != 1 ? TN_MATMUL_USES_ALPHA : 0;
-        it.op.uses |= it.op.as.matmul.beta != 0 ? TN_MATMUL_USES_BETA : 0;
+        TN_PARAMS_MUTABLE(&it.op, matmul)->alpha = c / 14 % 2 ? -0.7 : 1;
+        TN_PARAMS_MUTABLE(&it.op, matmul)->beta = c / 28 % 2 ? 1.3 : 0;
+        TN_PARAMS_MUTABLE(&it.op, matmul)->activation = activation;
+        it.op.uses |= TN_PARAMS(&it.op, matmul)->alpha != 1 ? TN_MATMUL_USES_ALPHA : 0;
+        it.op.uses |= TN_PARAMS(&it.op, matmul)->beta != 0 ? TN_MATMUL_USES_BETA : 0;
         it.op.uses |= activation ? TN_MATMUL_USES_ACTIVATION : 0;
-        if (it.op.as.matmul.beta != 0)
+        if (TN_PARAMS(&it.op, matmul)->beta != 0)
             cpu_fill(&it, TN_MATMUL_OUT, -1, 1);
         if (bias)
             add_bias(&it, bias == 1 ? 0 : 1, bias == 1 ? 1 : 0);
@@ -399,7 +402,7 @@ static void batches(void **state)
         const tn_dtype dtype = dtype_of(c / 30);
         cpu_case it = {.op = {.uses = TN_MATMUL_USES_BATCH | TN_MATMUL_USES_BROADCAST |
                                       TN_MATMUL_USES_TRANSPOSE | TN_MATMUL_USES_STRIDES,
-                              .as.matmul = {m, n, k, 6, 2, 0, dtype, 0, 1, 0}}};
+                              .params = PARAMS(matmul, m, n, k, 6, 2, 0, dtype, 0, 1, 0)}};
         cpu_add(&it, TN_MATMUL_A, dtype, 4, a, strides[c / 6 % 5][0], 0);
         cpu_add(&it, TN_MATMUL_B, dtype, 4, b, strides[c / 6 % 5][1], 1);
         cpu_add(&it, TN_MATMUL_OUT, dtype, 4, out, strides[c / 6 % 5][2], 0);
@@ -430,7 +433,7 @@ static void many_matrices_on_threads(void **state)
         const int64_t a[] = {count, m, k}, b[] = {count, k, n}, out[] = {count, m, n};
         const int64_t turned[] = {k * n, 1, k};
         cpu_case it = {.op = {.uses = TN_MATMUL_USES_BATCH | TN_MATMUL_USES_TRANSPOSE,
-                              .as.matmul = {m, n, k, count, 1, 0, TN_F32, 0, 1, 0}}};
+                              .params = PARAMS(matmul, m, n, k, count, 1, 0, TN_F32, 0, 1, 0)}};
         cpu_add(&it, TN_MATMUL_A, TN_F32, 3, a, NULL, 0);
         cpu_add(&it, TN_MATMUL_B, TN_F32, 3, b, c % 2 ? turned : NULL, 0);
         cpu_add(&it, TN_MATMUL_OUT, TN_F32, 3, out, NULL, 0);
@@ -482,7 +485,7 @@ static void threads_that_were_not_planned_for(void **state)
         const int64_t a[] = {count, m, k}, b[] = {count, k, n}, out[] = {count, m, n};
         const tn_dtype dtype = dtype_of(c);
         cpu_case it = {.op = {.uses = TN_MATMUL_USES_BATCH | TN_MATMUL_USES_BETA,
-                              .as.matmul = {m, n, k, count, 1, 0, dtype, 0, 1, 0}}};
+                              .params = PARAMS(matmul, m, n, k, count, 1, 0, dtype, 0, 1, 0)}};
         cpu_add(&it, TN_MATMUL_A, dtype, 3, a, NULL, 0);
         cpu_add(&it, TN_MATMUL_B, dtype, 3, b, NULL, 0);
         cpu_add(&it, TN_MATMUL_OUT, dtype, 3, out, NULL, 0);
@@ -507,7 +510,7 @@ static void sums_of_nothing(void **state)
         const shapes s = {c % 3 ? 3 : 300, c % 2 ? 4 : 700, 0, 0, 0, c / 4, 1};
         cpu_case it;
         make(&it, dtype_of(c), &s);
-        it.op.as.matmul.beta = c / 12 ? 0.5 : 0;
+        TN_PARAMS_MUTABLE(&it.op, matmul)->beta = c / 12 ? 0.5 : 0;
         it.op.uses |= c / 12 ? TN_MATMUL_USES_BETA : 0;
         if (c / 12)
             cpu_fill(&it, TN_MATMUL_OUT, -1, 1);
@@ -564,7 +567,7 @@ static void strides_far_apart(void **state)
         const int64_t across[] = {1, far};
         const tn_dtype dtype = dtype_of(c);
         cpu_case it = {.op = {.uses = TN_MATMUL_USES_TRANSPOSE,
-                              .as.matmul = {m, n, k, 1, 0, 0, dtype, 0, 1, 0}}};
+                              .params = PARAMS(matmul, m, n, k, 1, 0, 0, dtype, 0, 1, 0)}};
         cpu_add(&it, TN_MATMUL_A, dtype, 2, a, c % 2 ? across : strides, 0);
         cpu_add(&it, TN_MATMUL_B, dtype, 2, b, strides, 0);
         cpu_add(&it, TN_MATMUL_OUT, dtype, 2, out, strides, 0);

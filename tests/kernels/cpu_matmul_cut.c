@@ -3,6 +3,7 @@
 
 #include "../../backends/cpu/matmul/matmul_blocking.h"
 #include "../../backends/cpu/matmul/matmul_strips.h"
+#include "tenon/module/op/matmul.h"
 
 enum { THREADS_MOST = 64, CACHE = 2 << 20 };
 

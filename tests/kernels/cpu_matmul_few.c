@@ -2,6 +2,9 @@
  * many, however it is computed. Where A and B have gaps they have NaNs, and they end where memory does. */
 #include "cpu_edge.h"
 
+#include "params.h"
+#include "tenon/module/op/matmul.h"
+
 typedef struct shapes {
     int64_t m, n, k;
     int a, b, out; /* CPU_DENSE ... */
@@ -42,14 +45,11 @@ static void fill(cpu_case *it, int32_t operand)
 static void make(cpu_case *it, tn_dtype dtype, const shapes *s)
 {
     *it = (cpu_case){.op = {.uses = TN_MATMUL_USES_STRIDES | TN_MATMUL_USES_TRANSPOSE,
-                            .as.matmul = {.m = s->m,
-                                          .n = s->n,
-                                          .k = s->k,
-                                          .matrices = 1,
-                                          .acc = dtype == TN_I8    ? TN_I32
-                                                 : dtype == TN_F64 ? TN_F64
-                                                                   : TN_F32,
-                                          .alpha = 1}}};
+                            .params = PARAMS(matmul, .m = s->m, .n = s->n, .k = s->k, .matrices = 1,
+                                             .acc = dtype == TN_I8    ? TN_I32
+                                                    : dtype == TN_F64 ? TN_F64
+                                                                      : TN_F32,
+                                             .alpha = 1)}};
     add(it, TN_MATMUL_A, dtype, s->m, s->k, s->a);
     add(it, TN_MATMUL_B, dtype, s->k, s->n, s->b);
     add(it, TN_MATMUL_OUT, out_of(dtype), s->m, s->n, s->out);
@@ -63,18 +63,18 @@ static void make(cpu_case *it, tn_dtype dtype, const shapes *s)
     }
     if (s->finish >= 2) {
         fill(it, TN_MATMUL_OUT);
-        it->op.as.matmul.alpha = 0.75;
-        it->op.as.matmul.beta = s->finish == 2 ? 1.5 : 0;
+        TN_PARAMS_MUTABLE(&it->op, matmul)->alpha = 0.75;
+        TN_PARAMS_MUTABLE(&it->op, matmul)->beta = s->finish == 2 ? 1.5 : 0;
         it->op.uses |= TN_MATMUL_USES_ALPHA | (s->finish == 2 ? TN_MATMUL_USES_BETA : 0);
     }
 }
 
 static void compare(const tn_kernel_row *row, const cpu_case *few, const cpu_case *many)
 {
-    const tn_matmul_op *op = &few->op.as.matmul;
+    const tn_matmul_op *op = TN_PARAMS(&few->op, matmul);
     const size_t size = (size_t)cpu_size(few->op.operand[TN_MATMUL_OUT].dtype);
     for (int64_t i = 0; i < op->m * op->n; i++) {
-        const int64_t there = i / op->n * many->op.as.matmul.n + i % op->n;
+        const int64_t there = i / op->n * TN_PARAMS(&many->op, matmul)->n + i % op->n;
         if (memcmp(cpu_at(few, TN_MATMUL_OUT, i), cpu_at(many, TN_MATMUL_OUT, there), size) != 0)
             fail_msg("%s, m=%lld n=%lld k=%lld: element %lld,%lld is %.17g, and %.17g among many",
                      row->name, (long long)op->m, (long long)op->n, (long long)op->k,

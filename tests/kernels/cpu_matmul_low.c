@@ -4,6 +4,7 @@
  * are named. */
 #include "cpu_edge.h"
 
+#include "params.h"
 #include "tenon/tenon.h"
 
 /* Of bf16 rows whose instructions take subnormal numbers as 0. */
@@ -64,12 +65,8 @@ static void lay_out(cpu_case *it, tn_dtype dtype, const shapes *s)
 {
     const int64_t a[] = {s->m, s->k}, b[] = {s->k, s->n}, out[] = {s->m, s->n};
     *it = (cpu_case){.op = {.uses = TN_MATMUL_USES_STRIDES | TN_MATMUL_USES_OUT_DTYPE,
-                            .as.matmul = {.m = s->m,
-                                          .n = s->n,
-                                          .k = s->k,
-                                          .matrices = 1,
-                                          .acc = dtype == TN_I8 ? TN_I32 : TN_F32,
-                                          .alpha = 1}}};
+                            .params = PARAMS(matmul, .m = s->m, .n = s->n, .k = s->k, .matrices = 1,
+                                             .acc = dtype == TN_I8 ? TN_I32 : TN_F32, .alpha = 1)}};
     cpu_add_lying(it, TN_MATMUL_A, dtype, 2, a, s->lies[0], s->shift);
     cpu_add_lying(it, TN_MATMUL_B, dtype, 2, b, s->lies[1], s->shift);
     cpu_add_lying(it, TN_MATMUL_OUT, s->out, 2, out, s->lies[2], s->shift);
@@ -102,7 +99,7 @@ static int32_t wrap(int64_t whole)
 
 static double old_at(const cpu_case *it, const cpu_case *before, int64_t at)
 {
-    return it->op.as.matmul.beta != 0 ? cpu_get(before, TN_MATMUL_OUT, at) : 0;
+    return TN_PARAMS(&it->op, matmul)->beta != 0 ? cpu_get(before, TN_MATMUL_OUT, at) : 0;
 }
 
 static double bias_at(const cpu_case *it, int64_t at)
@@ -113,7 +110,7 @@ static double bias_at(const cpu_case *it, int64_t at)
 static void check_element(const tn_kernel_row *row, const cpu_case *it, const cpu_case *before,
                           int64_t at, long double sum, double size)
 {
-    const tn_matmul_op *op = &it->op.as.matmul;
+    const tn_matmul_op *op = TN_PARAMS(&it->op, matmul);
     const tn_dtype out = it->op.operand[TN_MATMUL_OUT].dtype;
     const bool bytes = row->dtypes[0] == TN_I8;
     const double u = 0x1p-24, old = old_at(it, before, at), bias = bias_at(it, at);
@@ -141,7 +138,7 @@ static void check_element(const tn_kernel_row *row, const cpu_case *it, const cp
 static void check_matrix(const tn_kernel_row *row, const cpu_case *it, const cpu_case *before,
                          int64_t matrix)
 {
-    const tn_matmul_op *op = &it->op.as.matmul;
+    const tn_matmul_op *op = TN_PARAMS(&it->op, matmul);
     double *a = calloc((size_t)(op->m * op->k + 1), sizeof *a);
     double *b = calloc((size_t)(op->k * op->n + 1), sizeof *b);
     for (int64_t i = 0; i < op->m * op->k; i++)
@@ -166,7 +163,7 @@ static void check_matrix(const tn_kernel_row *row, const cpu_case *it, const cpu
 
 static void check_all(const tn_kernel_row *row, const cpu_case *it, const cpu_case *before)
 {
-    for (int64_t i = 0; i < it->op.as.matmul.matrices; i++)
+    for (int64_t i = 0; i < TN_PARAMS(&it->op, matmul)->matrices; i++)
         check_matrix(row, it, before, i);
     cpu_check_gaps(it, TN_MATMUL_OUT);
 }
@@ -306,12 +303,12 @@ static void check_finish(const tn_kernel_row *row)
                           c % 3};
         cpu_case it, before;
         make(&it, row->dtypes[0], &s);
-        it.op.as.matmul.alpha = alphas[c / 2 % 4];
-        it.op.as.matmul.beta = betas[c / 8 % 4];
-        it.op.as.matmul.activation = out == TN_I32 ? TN_ACT_NONE : activation;
+        TN_PARAMS_MUTABLE(&it.op, matmul)->alpha = alphas[c / 2 % 4];
+        TN_PARAMS_MUTABLE(&it.op, matmul)->beta = betas[c / 8 % 4];
+        TN_PARAMS_MUTABLE(&it.op, matmul)->activation = out == TN_I32 ? TN_ACT_NONE : activation;
         it.op.uses |= TN_MATMUL_USES_ALPHA | TN_MATMUL_USES_ACTIVATION;
-        it.op.uses |= it.op.as.matmul.beta != 0 ? TN_MATMUL_USES_BETA : 0;
-        if (it.op.as.matmul.beta != 0)
+        it.op.uses |= TN_PARAMS(&it.op, matmul)->beta != 0 ? TN_MATMUL_USES_BETA : 0;
+        if (TN_PARAMS(&it.op, matmul)->beta != 0)
             fill(&it, TN_MATMUL_OUT);
         if (bias)
             add_bias(&it, &s, bias - 1);
@@ -345,7 +342,7 @@ static void check_batches(const tn_kernel_row *row)
     for (int c = 0; c < 10; c++) {
         const tn_dtype acc = dtype == TN_I8 ? TN_I32 : TN_F32;
         cpu_case it = {.op = {.uses = TN_MATMUL_USES_BATCH | TN_MATMUL_USES_BROADCAST,
-                              .as.matmul = {M, N, K, 6, 2, 0, acc, 0, 1, 0}}};
+                              .params = PARAMS(matmul, M, N, K, 6, 2, 0, acc, 0, 1, 0)}};
         cpu_add(&it, TN_MATMUL_A, dtype, 4, a, strides[c / 2][0], 0);
         cpu_add(&it, TN_MATMUL_B, dtype, 4, b, strides[c / 2][1], 1);
         cpu_add(&it, TN_MATMUL_OUT, c % 2 ? TN_F32 : usual_out(dtype), 4, out, strides[c / 2][2],
@@ -368,14 +365,10 @@ static void check_thin_batches(const tn_kernel_row *row)
         const int64_t a[] = {2, m, k}, b[] = {2, k, n}, out[] = {2, m, n};
         const int64_t a_lies[] = {m * k, c % 2 ? 1 : k, c % 2 ? m : 1};
         const int64_t b_lies[] = {k * n, c % 2 ? n : 1, c % 2 ? 1 : k};
-        cpu_case it = {.op = {.uses = TN_MATMUL_USES_BATCH | TN_MATMUL_USES_TRANSPOSE,
-                              .as.matmul = {.m = m,
-                                            .n = n,
-                                            .k = k,
-                                            .matrices = 2,
-                                            .batch_rank = 1,
-                                            .acc = dtype == TN_I8 ? TN_I32 : TN_F32,
-                                            .alpha = 1}}};
+        cpu_case it = {
+            .op = {.uses = TN_MATMUL_USES_BATCH | TN_MATMUL_USES_TRANSPOSE,
+                   .params = PARAMS(matmul, .m = m, .n = n, .k = k, .matrices = 2, .batch_rank = 1,
+                                    .acc = dtype == TN_I8 ? TN_I32 : TN_F32, .alpha = 1)}};
         cpu_add(&it, TN_MATMUL_A, dtype, 3, a, a_lies, 1);
         cpu_add(&it, TN_MATMUL_B, dtype, 3, b, b_lies, 0);
         cpu_add(&it, TN_MATMUL_OUT, usual_out(dtype), 3, out, NULL, 1);
@@ -464,7 +457,7 @@ static void a_row_does_not_depend_on_others(void **state)
  * k times the product of two whole numbers, in any order. */
 static void fill_signs(cpu_case *it)
 {
-    const tn_matmul_op *op = &it->op.as.matmul;
+    const tn_matmul_op *op = TN_PARAMS(&it->op, matmul);
     const size_t a_row = it->memory[TN_MATMUL_A].bytes / (size_t)op->m;
     const size_t b_row = it->memory[TN_MATMUL_B].bytes / (size_t)op->k;
     unsigned char *a = it->memory[TN_MATMUL_A].low, *b = it->memory[TN_MATMUL_B].low;
@@ -647,12 +640,12 @@ static void check_refusals(const tn_kernel_row *row)
     layout[TN_MATMUL_BIAS].dtype = TN_F64;
     refused(row, &it, "bias.dtype", "out's dtype");
     layout[TN_MATMUL_BIAS].dtype = usual;
-    it.op.as.matmul.acc = TN_F64;
+    TN_PARAMS_MUTABLE(&it.op, matmul)->acc = TN_F64;
     refused(row, &it, "acc", "f32");
-    it.op.as.matmul.acc = dtype == TN_I8 ? TN_I32 : dtype;
+    TN_PARAMS_MUTABLE(&it.op, matmul)->acc = dtype == TN_I8 ? TN_I32 : dtype;
     tn_refusal why;
     assert_int_equal(cpu_admit(row, &it, &why), TN_OK);
-    it.op.as.matmul.activation = TN_ACT_RELU;
+    TN_PARAMS_MUTABLE(&it.op, matmul)->activation = TN_ACT_RELU;
     if (dtype == TN_I8)
         refused(row, &it, "activation", "floats");
     cpu_end(&it);

@@ -2,6 +2,8 @@
 #include "cpu_make.h"
 
 #include "os/thread.h"
+#include "params.h"
+#include "tenon/module/op/matmul.h"
 
 static void *library;
 
@@ -57,10 +59,8 @@ static void fill(cpu_case *it, int32_t operand)
 static void make(cpu_case *it, size_t r, shapes *s)
 {
     s->k = (s->k + rows[r].step - 1) / rows[r].step * rows[r].step;
-    *it = (cpu_case){
-        .op = {
-            .as.matmul = {
-                .m = s->m, .n = s->n, .k = s->k, .matrices = 1, .acc = rows[r].acc, .alpha = 1}}};
+    *it = (cpu_case){.op = {.params = PARAMS(matmul, .m = s->m, .n = s->n, .k = s->k, .matrices = 1,
+                                             .acc = rows[r].acc, .alpha = 1)}};
     add_matrix(it, TN_MATMUL_A, rows[r].dtype, s->m, s->k, s->by_columns & 1, s);
     add_matrix(it, TN_MATMUL_B, rows[r].dtype, s->k, s->n, s->by_columns & 2, s);
     add_matrix(it, TN_MATMUL_OUT, rows[r].out, s->m, s->n, s->by_columns & 4, s);
@@ -126,7 +126,8 @@ static bool compute_packed(const tn_kernel_row *row, cpu_case *it, int32_t threa
     run.data = data;
     tn_status status = row->pack(&run, &packed, &bytes, &err);
     if (!status) {
-        assert_true(bytes >= (uint64_t)(it->op.as.matmul.n * it->op.as.matmul.k));
+        assert_true(bytes >=
+                    (uint64_t)(TN_PARAMS(&it->op, matmul)->n * TN_PARAMS(&it->op, matmul)->k));
         memcpy(data, all, TN_MATMUL_OPERANDS * sizeof data[0]);
         data[TN_MATMUL_B] = NULL;
         run.packed = packed;
@@ -155,7 +156,7 @@ static double activated(int32_t activation, double x)
 
 static void check_element(const cpu_case *it, size_t r, int64_t matrix, int64_t i, int64_t j)
 {
-    const tn_matmul_op *op = &it->op.as.matmul;
+    const tn_matmul_op *op = TN_PARAMS(&it->op, matmul);
     int64_t at = (matrix * op->m + i) * op->n + j;
     long double sum = 0, size = 0;
     for (int64_t l = 0; l < op->k; l++) {
@@ -185,7 +186,7 @@ static int64_t next(int64_t i, int64_t step, int64_t count)
 
 static void check_all(const cpu_case *it, size_t r)
 {
-    const tn_matmul_op *op = &it->op.as.matmul;
+    const tn_matmul_op *op = TN_PARAMS(&it->op, matmul);
     int64_t step_i = op->m * op->k > 4000 ? op->m / 13 + 1 : 1;
     int64_t step_j = op->n * op->k > 4000 ? op->n / 11 + 1 : 1;
     for (int64_t matrix = 0; matrix < op->matrices; matrix++) {
@@ -200,7 +201,7 @@ static void check_all(const cpu_case *it, size_t r)
 static bool is_refused(const tn_kernel_row *row, const cpu_case *it)
 {
     tn_refusal why;
-    const tn_matmul_op *op = &it->op.as.matmul;
+    const tn_matmul_op *op = TN_PARAMS(&it->op, matmul);
     if (!cpu_admit(row, it, &why))
         return false;
     assert_int_equal(why.code, TN_REFUSE_STRIDE);
@@ -335,7 +336,7 @@ static void everything_after_the_sum(void **state)
         shapes s = {5, 37, 9, (int)(c / INT8 / 10) & 3, (int64_t)c % 2, (int64_t)c % 3};
         cpu_case it;
         make(&it, r, &s);
-        it.op.as.matmul.activation = (int32_t)(c / INT8 / 2 % 5);
+        TN_PARAMS_MUTABLE(&it.op, matmul)->activation = (int32_t)(c / INT8 / 2 % 5);
         it.op.uses |= TN_MATMUL_USES_ACTIVATION;
         if (c / INT8 % 2) {
             int64_t shape[] = {s.m, s.n}, strides[] = {0, 1};
@@ -366,7 +367,7 @@ static void batches(void **state)
         size_t r = c % ROWS, lies = c / ROWS;
         const tn_kernel_row *row = open_row(rows[r].name);
         cpu_case it = {.op = {.uses = TN_MATMUL_USES_BATCH | TN_MATMUL_USES_BROADCAST,
-                              .as.matmul = {M, N, K, 6, 2, 0, rows[r].acc, 0, 1, 0}}};
+                              .params = PARAMS(matmul, M, N, K, 6, 2, 0, rows[r].acc, 0, 1, 0)}};
         cpu_add(&it, TN_MATMUL_A, rows[r].dtype, 4, a, strides[lies][0], 0);
         cpu_add(&it, TN_MATMUL_B, rows[r].dtype, 4, b, strides[lies][1], 1);
         cpu_add(&it, TN_MATMUL_OUT, rows[r].out, 4, out, strides[lies][2], 0);
@@ -409,7 +410,7 @@ static void nans_stay_where_they_are(void **state)
         const tn_kernel_row *row = open_row(rows[r].name);
         cpu_case it;
         make(&it, r, &s);
-        it.op.as.matmul.activation = c & 4 ? TN_ACT_RELU : TN_ACT_NONE;
+        TN_PARAMS_MUTABLE(&it.op, matmul)->activation = c & 4 ? TN_ACT_RELU : TN_ACT_NONE;
         cpu_put(&it, TN_MATMUL_A, 2 * s.k + 1, c & 8 ? -NAN : NAN);
         cpu_put(&it, TN_MATMUL_B, 1 * s.n + 3, INFINITY);
         compute(row, &it, 2);

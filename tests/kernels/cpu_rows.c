@@ -7,6 +7,12 @@
  *     reduce    (8 + n / 64) u of the sum of sizes, and U; max and min are exact but for U */
 #include "cpu_make.h"
 
+#include "params.h"
+#include "tenon/module/op/norm.h"
+#include "tenon/module/op/reduce.h"
+#include "tenon/module/op/rotary.h"
+#include "tenon/module/op/softmax.h"
+
 static const tn_dtype reals[] = {TN_F32, TN_F64, TN_BF16, TN_F16};
 
 static double unit(tn_dtype dtype)
@@ -24,25 +30,29 @@ static double last(tn_dtype dtype, double value)
 static void check(const tn_kernel_row *row, const cpu_case *it, int64_t n, double wanted,
                   double bound)
 {
-    double found = cpu_get(it, TN_EACH_OUT, n);
-    bound += last(it->op.operand[TN_EACH_OUT].dtype, wanted);
+    double found = cpu_get(it, TN_ELEMENTWISE_OUT, n);
+    bound += last(it->op.operand[TN_ELEMENTWISE_OUT].dtype, wanted);
     if (!cpu_close(found, wanted, bound))
         fail_msg("%s, kind %d, dtype %#x, rows of %lld: element %lld is %.9g, not %.9g +- %.3g",
-                 row->name, (int)it->op.as.each.kind, (unsigned)it->op.operand[0].dtype,
-                 (long long)it->op.as.each.size, (long long)n, found, wanted, bound);
+                 row->name, (int)TN_PARAMS(&it->op, elementwise)->kind,
+                 (unsigned)it->op.operand[0].dtype,
+                 (long long)TN_PARAMS(&it->op, elementwise)->size, (long long)n, found, wanted,
+                 bound);
 }
 
 /* A case of in and out with rows of `size`, which the numbers of a test choose. */
 static void make(cpu_case *it, tn_dtype in, tn_dtype out, int64_t size, int number)
 {
     int64_t shape[] = {3, 2, size};
-    *it = (cpu_case){.op = {.as.each = {.size = size, .rows = 6, .elements = 6 * size}}};
-    cpu_add_lying(it, TN_EACH_IN, in, 3, shape, number % CPU_LIES, number & 1);
-    cpu_fill(it, TN_EACH_IN, -5, 5);
+    *it = (cpu_case){
+        .op = {.params = PARAMS(elementwise, .size = size, .rows = 6, .elements = 6 * size)}};
+    cpu_add_lying(it, TN_ELEMENTWISE_IN, in, 3, shape, number % CPU_LIES, number & 1);
+    cpu_fill(it, TN_ELEMENTWISE_IN, -5, 5);
     if (number % 5 == 4 && in == out)
         cpu_in_place(it);
     else
-        cpu_add_lying(it, TN_EACH_OUT, out, 3, shape, number / CPU_LIES % CPU_LIES, number & 2);
+        cpu_add_lying(it, TN_ELEMENTWISE_OUT, out, 3, shape, number / CPU_LIES % CPU_LIES,
+                      number & 2);
 }
 
 /* In's numbers before they are overwritten. */
@@ -57,8 +67,9 @@ static double *values_of(const cpu_case *it, int32_t operand)
 
 static void check_softmax(const tn_kernel_row *row, cpu_case *it)
 {
-    int64_t size = it->op.as.each.size, rows = it->op.as.each.rows;
-    double *x = values_of(it, TN_EACH_IN), u = unit(it->op.operand[TN_EACH_IN].dtype);
+    int64_t size = TN_PARAMS(&it->op, elementwise)->size,
+            rows = TN_PARAMS(&it->op, elementwise)->rows;
+    double *x = values_of(it, TN_ELEMENTWISE_IN), u = unit(it->op.operand[TN_ELEMENTWISE_IN].dtype);
     cpu_run(row, it);
     for (int64_t r = 0; r < rows; r++) {
         double max = -INFINITY;
@@ -70,14 +81,14 @@ static void check_softmax(const tn_kernel_row *row, cpu_case *it)
         for (int64_t i = 0; i < size; i++) {
             double d = x[r * size + i] - max, factor = (8 + (double)size / 64) * u;
             double far = fmin(fabs(d), 1e4); /* where exp is nothing already */
-            if (it->op.uses & TN_EACH_USES_LOG)
+            if (it->op.uses & TN_ELEMENTWISE_USES_LOG)
                 check(row, it, r * size + i, (double)(d - logl(sum)), factor + 4 * u * far);
             else
                 check(row, it, r * size + i, (double)(expl(d) / sum),
                       (factor + 2 * u * far) * exp(d) / (double)sum + 0x1p-140);
         }
     }
-    cpu_check_gaps(it, TN_EACH_OUT);
+    cpu_check_gaps(it, TN_ELEMENTWISE_OUT);
     free(x);
 }
 
@@ -100,7 +111,7 @@ static void softmax_of(const tn_kernel_row *row)
             continue;
         tn_dtype dtype = reals[c % 4], out = c % 7 == 0 && dtype != TN_F64 ? TN_F32 : dtype;
         make(&it, dtype, out, sizes[c / 4 % SIZES], c);
-        it.op.uses |= c / (4 * SIZES) & 1 ? TN_EACH_USES_LOG : 0;
+        it.op.uses |= c / (4 * SIZES) & 1 ? TN_ELEMENTWISE_USES_LOG : 0;
         check_softmax(row, &it);
         cpu_end(&it);
     }
@@ -118,7 +129,7 @@ static void long_softmax_of(const tn_kernel_row *row)
     for (int c = 0; c < 8; c++) {
         cpu_case it;
         make(&it, reals[c % 4], reals[c % 4], 5003, c == 7 ? 4 : c);
-        cpu_fill(&it, TN_EACH_IN, c < 4 ? -10 : -120, c < 4 ? 10 : 0);
+        cpu_fill(&it, TN_ELEMENTWISE_IN, c < 4 ? -10 : -120, c < 4 ? 10 : 0);
         check_softmax(row, &it);
         cpu_end(&it);
     }
@@ -141,15 +152,15 @@ static void strange_softmax_of(const tn_kernel_row *row)
         double value = strange[c / 4 % 4];
         bool log_wanted = c / 64 % 2;
         make(&it, reals[c % 4], reals[c % 4], n, 0);
-        it.op.uses |= log_wanted ? TN_EACH_USES_LOG : 0;
-        cpu_put(&it, TN_EACH_IN, n + place, value);
+        it.op.uses |= log_wanted ? TN_ELEMENTWISE_USES_LOG : 0;
+        cpu_put(&it, TN_ELEMENTWISE_IN, n + place, value);
         for (int64_t i = 0; i < n; i++)
-            cpu_put(&it, TN_EACH_IN, 2 * n + i, -INFINITY);
+            cpu_put(&it, TN_ELEMENTWISE_IN, 2 * n + i, -INFINITY);
         cpu_run(row, &it);
         for (int64_t i = 0; i < n; i++) {
-            double other = cpu_get(&it, TN_EACH_OUT, n + i);
-            assert_true(isfinite(cpu_get(&it, TN_EACH_OUT, i)));
-            assert_true(isnan(cpu_get(&it, TN_EACH_OUT, 2 * n + i)));
+            double other = cpu_get(&it, TN_ELEMENTWISE_OUT, n + i);
+            assert_true(isfinite(cpu_get(&it, TN_ELEMENTWISE_OUT, i)));
+            assert_true(isnan(cpu_get(&it, TN_ELEMENTWISE_OUT, 2 * n + i)));
             if (value != -INFINITY)
                 assert_true(i == place || value != INFINITY ? isnan(other) : other != 1);
             else
@@ -174,14 +185,16 @@ static void signs_of(const tn_kernel_row *row)
         if (!test_sampled((uint64_t)c, 4))
             continue;
         make(&it, reals[c % 4], reals[c % 4], sizes[c / 16], c % 5);
-        cpu_fill(&it, TN_EACH_IN, bounds[c / 4 % 4][0], bounds[c / 4 % 4][1]);
-        for (int64_t i = 0; i < 6 * it.op.as.each.size; i++) {
-            if (i % 3 == 1 && it.op.as.each.size > 2)
-                cpu_put(&it, TN_EACH_IN, i, c % 3 ? -INFINITY : -1000);
+        cpu_fill(&it, TN_ELEMENTWISE_IN, bounds[c / 4 % 4][0], bounds[c / 4 % 4][1]);
+        for (int64_t i = 0; i < 6 * TN_PARAMS(&it.op, elementwise)->size; i++) {
+            if (i % 3 == 1 && TN_PARAMS(&it.op, elementwise)->size > 2)
+                cpu_put(&it, TN_ELEMENTWISE_IN, i, c % 3 ? -INFINITY : -1000);
         }
         check_softmax(row, &it);
-        for (int64_t i = 1; i < 6 * it.op.as.each.size && it.op.as.each.size > 2; i += 3)
-            assert_true(cpu_get(&it, TN_EACH_OUT, i) == 0);
+        for (int64_t i = 1; i < 6 * TN_PARAMS(&it.op, elementwise)->size &&
+                            TN_PARAMS(&it.op, elementwise)->size > 2;
+             i += 3)
+            assert_true(cpu_get(&it, TN_ELEMENTWISE_OUT, i) == 0);
         cpu_end(&it);
     }
 }
@@ -197,13 +210,14 @@ static void add_norm_row(cpu_case *it, int32_t operand, tn_dtype dtype, int64_t 
     int64_t shape[] = {3, 2, size}, strides[] = {0, 0, number % 3 == 1 ? -2 : 1};
     cpu_add(it, operand, dtype, 3, shape, strides, number & 1);
     cpu_fill(it, operand, -2, 2);
-    it->op.uses |= operand == TN_NORM_WEIGHT ? TN_EACH_USES_WEIGHT : TN_EACH_USES_BIAS;
+    it->op.uses |=
+        operand == TN_NORM_WEIGHT ? TN_ELEMENTWISE_USES_WEIGHT : TN_ELEMENTWISE_USES_BIAS;
 }
 
 static void check_norm(const tn_kernel_row *row, cpu_case *it)
 {
-    const tn_each_op *op = &it->op.as.each;
-    double *x = values_of(it, TN_EACH_IN), u = unit(it->op.operand[TN_EACH_IN].dtype);
+    const tn_elementwise_op *op = TN_PARAMS(&it->op, elementwise);
+    double *x = values_of(it, TN_ELEMENTWISE_IN), u = unit(it->op.operand[TN_ELEMENTWISE_IN].dtype);
     cpu_run(row, it);
     for (int64_t r = 0; r < op->rows; r++) {
         long double mean = 0, squares = 0;
@@ -224,7 +238,7 @@ static void check_norm(const tn_kernel_row *row, cpu_case *it)
             check(row, it, n, (double)(x[n] - mean) * factor * w + b, bound);
         }
     }
-    cpu_check_gaps(it, TN_EACH_OUT);
+    cpu_check_gaps(it, TN_ELEMENTWISE_OUT);
     free(x);
 }
 
@@ -236,12 +250,12 @@ static void norm_of(const tn_kernel_row *row)
             continue;
         tn_dtype dtype = reals[c % 4], other = dtype == TN_F64 ? TN_F64 : reals[c % 3 ? 0 : c % 4];
         make(&it, dtype, c % 11 == 0 ? other : dtype, sizes[c / 4 % SIZES], c);
-        it.op.as.each.kind = c / (4 * SIZES) % 2;
-        it.op.as.each.value = 1e-5;
+        TN_PARAMS_MUTABLE(&it.op, elementwise)->kind = c / (4 * SIZES) % 2;
+        TN_PARAMS_MUTABLE(&it.op, elementwise)->value = 1e-5;
         if (c / (8 * SIZES) % 2)
-            add_norm_row(&it, TN_NORM_WEIGHT, other, it.op.as.each.size, c);
+            add_norm_row(&it, TN_NORM_WEIGHT, other, TN_PARAMS(&it.op, elementwise)->size, c);
         if (c / (16 * SIZES) % 2)
-            add_norm_row(&it, TN_NORM_BIAS, other, it.op.as.each.size, c + 1);
+            add_norm_row(&it, TN_NORM_BIAS, other, TN_PARAMS(&it.op, elementwise)->size, c + 1);
         check_norm(row, &it);
         cpu_end(&it);
     }
@@ -264,17 +278,18 @@ static void rotary_of(const tn_kernel_row *row)
         int64_t size = turned[c / 4 % 9], width = size + (c / 36 % 3), half = size / 2;
         int64_t shape[] = {3, 2, half}, strides[] = {half, 0, 1};
         make(&it, dtype, dtype, width, c);
-        it.op.as.each.size = size;
-        it.op.as.each.kind = c / 36 % 2;
-        it.op.uses |= width != size ? TN_EACH_USES_PARTIAL : 0;
+        TN_PARAMS_MUTABLE(&it.op, elementwise)->size = size;
+        TN_PARAMS_MUTABLE(&it.op, elementwise)->kind = c / 36 % 2;
+        it.op.uses |= width != size ? TN_ELEMENTWISE_USES_PARTIAL : 0;
         cpu_add(&it, TN_ROTARY_COS, angles, 3, shape, strides, 0);
         cpu_add(&it, TN_ROTARY_SIN, angles, 3, shape, strides, 1);
         cpu_fill(&it, TN_ROTARY_COS, -1, 1);
         cpu_fill(&it, TN_ROTARY_SIN, -1, 1);
-        double *x = values_of(&it, TN_EACH_IN), u = unit(dtype);
+        double *x = values_of(&it, TN_ELEMENTWISE_IN), u = unit(dtype);
         cpu_run(row, &it);
         for (int64_t n = 0; n < 6 * width; n++) {
-            int64_t at = n % width, first = n - at, pairs = it.op.as.each.kind == TN_ROTARY_PAIRS;
+            int64_t at = n % width, first = n - at,
+                    pairs = TN_PARAMS(&it.op, elementwise)->kind == TN_ROTARY_PAIRS;
             if (at >= size) {
                 check(row, &it, n, x[n], 0);
                 continue;
@@ -287,7 +302,7 @@ static void rotary_of(const tn_kernel_row *row)
             check(row, &it, n, is_y ? a * sine + b * cosine : a * cosine - b * sine,
                   4 * u * (fabs(a) + fabs(b)));
         }
-        cpu_check_gaps(&it, TN_EACH_OUT);
+        cpu_check_gaps(&it, TN_ELEMENTWISE_OUT);
         free(x);
         cpu_end(&it);
     }
@@ -327,16 +342,17 @@ static void make_reduce(cpu_case *it, tn_dtype in, tn_dtype out, const int64_t *
         dense *= to[d];
         size *= gone ? shape[d] : 1;
     }
-    *it = (cpu_case){
-        .op = {.as.each = {.axes = axes, .size = size, .rows = dense, .elements = dense}}};
-    cpu_add_lying(it, TN_EACH_IN, in, 4, shape, lies, number & 1);
-    cpu_add(it, TN_EACH_OUT, out, 4, to, strides, number & 2);
+    *it = (cpu_case){.op = {.params = PARAMS(elementwise, .axes = axes, .size = size, .rows = dense,
+                                             .elements = dense)}};
+    cpu_add_lying(it, TN_ELEMENTWISE_IN, in, 4, shape, lies, number & 1);
+    cpu_add(it, TN_ELEMENTWISE_OUT, out, 4, to, strides, number & 2);
 }
 
 static void check_reduce(const tn_kernel_row *row, cpu_case *it)
 {
-    const tn_each_op *op = &it->op.as.each;
-    double *x = values_of(it, TN_EACH_IN), u = unit(it->op.operand[TN_EACH_IN].dtype), sizes_sum;
+    const tn_elementwise_op *op = TN_PARAMS(&it->op, elementwise);
+    double *x = values_of(it, TN_ELEMENTWISE_IN), u = unit(it->op.operand[TN_ELEMENTWISE_IN].dtype),
+           sizes_sum;
     cpu_run(row, it);
     for (int64_t i = 0; i < op->elements; i++) {
         double wanted = reduced(op->kind, x + i * op->size, op->size, &sizes_sum);
@@ -346,7 +362,7 @@ static void check_reduce(const tn_kernel_row *row, cpu_case *it)
                                                     : 0;
         check(row, it, i, wanted, bound);
     }
-    cpu_check_gaps(it, TN_EACH_OUT);
+    cpu_check_gaps(it, TN_ELEMENTWISE_OUT);
     free(x);
 }
 
@@ -360,10 +376,10 @@ static void reduce_of(const tn_kernel_row *row)
         cpu_case it;
         tn_dtype dtype = reals[c / 4 % 4], out = c % 7 == 3 && dtype != TN_F64 ? TN_F32 : dtype;
         make_reduce(&it, dtype, out, shape, 1 + c % 3, c / 384 % CPU_LIES, c);
-        it.op.as.each.kind = c % 4;
-        cpu_fill(&it, TN_EACH_IN, -3, 3);
+        TN_PARAMS_MUTABLE(&it.op, elementwise)->kind = c % 4;
+        cpu_fill(&it, TN_ELEMENTWISE_IN, -3, 3);
         if (c % 29 == 0)
-            cpu_put(&it, TN_EACH_IN, c % cpu_elements(&it.op.operand[0]), NAN);
+            cpu_put(&it, TN_ELEMENTWISE_IN, c % cpu_elements(&it.op.operand[0]), NAN);
         check_reduce(row, &it);
         cpu_end(&it);
     }
@@ -384,16 +400,17 @@ static void large_reduce_of(const tn_kernel_row *row)
         cpu_case it;
         double results[2][1501];
         make_reduce(&it, TN_F32, TN_F32, shapes[c / 3], 1, c % 3 == 2 ? CPU_TURNED : CPU_DENSE, 0);
-        it.op.as.each.kind = c % 3 == 1 ? TN_REDUCE_MAX : TN_REDUCE_SUM;
-        cpu_fill(&it, TN_EACH_IN, -1, 1);
+        TN_PARAMS_MUTABLE(&it.op, elementwise)->kind = c % 3 == 1 ? TN_REDUCE_MAX : TN_REDUCE_SUM;
+        cpu_fill(&it, TN_ELEMENTWISE_IN, -1, 1);
         check_reduce(row, &it);
         for (int k = 0; k < 2; k++) {
             cpu_run_on(row, &it, NULL, k ? 8 : 1);
-            for (int64_t i = 0; i < it.op.as.each.elements; i++)
-                results[k][i] = cpu_get(&it, TN_EACH_OUT, i);
+            for (int64_t i = 0; i < TN_PARAMS(&it.op, elementwise)->elements; i++)
+                results[k][i] = cpu_get(&it, TN_ELEMENTWISE_OUT, i);
         }
         assert_memory_equal(results[0], results[1],
-                            (size_t)it.op.as.each.elements * sizeof results[0][0]);
+                            (size_t)TN_PARAMS(&it.op, elementwise)->elements *
+                                sizeof results[0][0]);
         cpu_end(&it);
     }
 }
@@ -410,10 +427,10 @@ static void empty_reduce_of(const tn_kernel_row *row)
     for (int c = 0; c < 4; c++) {
         cpu_case it;
         make_reduce(&it, reals[c / 2], reals[c / 2], shape, 1, CPU_DENSE, 0);
-        it.op.as.each.kind = c % 2 ? TN_REDUCE_MEAN : TN_REDUCE_SUM;
+        TN_PARAMS_MUTABLE(&it.op, elementwise)->kind = c % 2 ? TN_REDUCE_MEAN : TN_REDUCE_SUM;
         cpu_run(row, &it);
         for (int64_t i = 0; i < 24; i++)
-            assert_true(cpu_close(cpu_get(&it, TN_EACH_OUT, i), c % 2 ? NAN : 0, 0));
+            assert_true(cpu_close(cpu_get(&it, TN_ELEMENTWISE_OUT, i), c % 2 ? NAN : 0, 0));
         cpu_end(&it);
     }
 }
@@ -424,7 +441,7 @@ static void product_of(const tn_kernel_row *row)
     tn_refusal why;
     cpu_case it;
     make_reduce(&it, TN_F32, TN_F32, shape, 1, CPU_DENSE, 0);
-    it.op.as.each.kind = TN_REDUCE_PROD;
+    TN_PARAMS_MUTABLE(&it.op, elementwise)->kind = TN_REDUCE_PROD;
     assert_int_equal(cpu_admit(row, &it, &why), TN_UNSUPPORTED);
     assert_int_equal(why.code, TN_REFUSE_FEATURE);
     assert_string_equal(why.what, "kind");
@@ -449,10 +466,11 @@ static void of_nothing_there_is_something(void **state)
 static void large_rows_of(const tn_kernel_row *row)
 {
     int64_t shape[] = {301, 1003};
-    cpu_case it = {.op = {.as.each = {.size = 1003, .rows = 301, .elements = 301 * 1003}}};
-    cpu_add(&it, TN_EACH_IN, TN_F32, 2, shape, NULL, 1);
-    cpu_add(&it, TN_EACH_OUT, TN_F32, 2, shape, NULL, 0);
-    cpu_fill(&it, TN_EACH_IN, -4, 4);
+    cpu_case it = {
+        .op = {.params = PARAMS(elementwise, .size = 1003, .rows = 301, .elements = 301 * 1003)}};
+    cpu_add(&it, TN_ELEMENTWISE_IN, TN_F32, 2, shape, NULL, 1);
+    cpu_add(&it, TN_ELEMENTWISE_OUT, TN_F32, 2, shape, NULL, 0);
+    cpu_fill(&it, TN_ELEMENTWISE_IN, -4, 4);
     if (row->op == TN_OP_SOFTMAX)
         check_softmax(row, &it);
     else

@@ -13,7 +13,7 @@ typedef struct pair {
 
 /* An op's operands in doubles, which hold all their numbers, each in the order of its elements; those up to DOUT. */
 typedef struct readings {
-    double *of[TN_ATTENTION_DQ];
+    double *of[TN_ATTENTION_BACKWARD_DQ];
     float *numbers; /* of dropout */
 } readings;
 
@@ -27,8 +27,8 @@ typedef struct gradients {
 static inline readings readings_of(const call *c)
 {
     static const int32_t which[] = {TN_ATTENTION_Q,   TN_ATTENTION_K,   TN_ATTENTION_V,
-                                    TN_ATTENTION_OUT, TN_ATTENTION_LSE, TN_ATTENTION_DOUT};
-    readings r = {.numbers = dropout_numbers(&c->op.as.attention)};
+                                    TN_ATTENTION_OUT, TN_ATTENTION_LSE, TN_ATTENTION_BACKWARD_DOUT};
+    readings r = {.numbers = dropout_numbers(TN_PARAMS(&c->op, attention))};
     for (size_t n = 0; n < sizeof which / sizeof which[0]; n++) {
         const operand *o = &c->o[which[n]];
         const int64_t count = elements_of(&o->layout);
@@ -42,7 +42,7 @@ static inline readings readings_of(const call *c)
 
 static inline void readings_drop(readings *r)
 {
-    for (int32_t o = 0; o < TN_ATTENTION_DQ; o++)
+    for (int32_t o = 0; o < TN_ATTENTION_BACKWARD_DQ; o++)
         free(r->of[o]);
     free(r->numbers);
 }
@@ -65,8 +65,8 @@ static inline const double *key_row(const call *c, const readings *r, int32_t wh
 static inline pair pair_of(const call *c, const head *at, int64_t i, int64_t j, const readings *r,
                            long double u)
 {
-    const tn_attention_op *op = &c->op.as.attention;
-    const double *dout = query_row(c, r, TN_ATTENTION_DOUT, at, i);
+    const tn_attention_op *op = TN_PARAMS(&c->op, attention);
+    const double *dout = query_row(c, r, TN_ATTENTION_BACKWARD_DOUT, at, i);
     const double *out = query_row(c, r, TN_ATTENTION_OUT, at, i);
     const double *value = key_row(c, r, TN_ATTENTION_V, at, j);
     const long double lse = query_row(c, r, TN_ATTENTION_LSE, at, i)[0];
@@ -105,8 +105,8 @@ static inline pair pair_of(const call *c, const head *at, int64_t i, int64_t j, 
 static inline void gradient_add(const gradients *g, int32_t which, int64_t first, long double by,
                                 long double off, const double *row, int64_t size)
 {
-    long double *want = g->want[which - TN_ATTENTION_DQ] + first;
-    long double *slack = g->slack[which - TN_ATTENTION_DQ] + first;
+    long double *want = g->want[which - TN_ATTENTION_BACKWARD_DQ] + first;
+    long double *slack = g->slack[which - TN_ATTENTION_BACKWARD_DQ] + first;
     for (int64_t d = 0; d < size; d++) {
         want[d] += by * row[d];
         slack[d] += off * fabsl((long double)row[d]);
@@ -117,29 +117,29 @@ static inline void gradient_add(const gradients *g, int32_t which, int64_t first
 static inline void gradients_add(const call *c, const head *at, int64_t i, int64_t j,
                                  const readings *r, long double u, const gradients *to)
 {
-    const tn_attention_op *op = &c->op.as.attention;
+    const tn_attention_op *op = TN_PARAMS(&c->op, attention);
     const pair p = pair_of(c, at, i, j, r, u);
     const long double of_query = u * (long double)(op->keys + 4);
     const long double of_key = u * (long double)(op->queries * (op->heads / op->groups) + 4);
-    gradient_add(to, TN_ATTENTION_DQ, query_index(c, TN_ATTENTION_DQ, at, i, 0), p.slope,
-                 p.slope_off + of_query * fabsl(p.slope), key_row(c, r, TN_ATTENTION_K, at, j),
-                 op->size);
-    gradient_add(to, TN_ATTENTION_DK, key_index(c, TN_ATTENTION_DK, at, j, 0), p.slope,
-                 p.slope_off + of_key * fabsl(p.slope), query_row(c, r, TN_ATTENTION_Q, at, i),
-                 op->size);
-    gradient_add(to, TN_ATTENTION_DV, key_index(c, TN_ATTENTION_DV, at, j, 0), p.weight,
-                 p.weight_off + of_key * p.weight, query_row(c, r, TN_ATTENTION_DOUT, at, i),
-                 op->value_size);
+    gradient_add(to, TN_ATTENTION_BACKWARD_DQ, query_index(c, TN_ATTENTION_BACKWARD_DQ, at, i, 0),
+                 p.slope, p.slope_off + of_query * fabsl(p.slope),
+                 key_row(c, r, TN_ATTENTION_K, at, j), op->size);
+    gradient_add(to, TN_ATTENTION_BACKWARD_DK, key_index(c, TN_ATTENTION_BACKWARD_DK, at, j, 0),
+                 p.slope, p.slope_off + of_key * fabsl(p.slope),
+                 query_row(c, r, TN_ATTENTION_Q, at, i), op->size);
+    gradient_add(to, TN_ATTENTION_BACKWARD_DV, key_index(c, TN_ATTENTION_BACKWARD_DV, at, j, 0),
+                 p.weight, p.weight_off + of_key * p.weight,
+                 query_row(c, r, TN_ATTENTION_BACKWARD_DOUT, at, i), op->value_size);
 }
 
 /* All gradients of a call whose roundings are `u` each. */
 static inline gradients gradients_of(const call *c, long double u)
 {
-    const tn_attention_op *op = &c->op.as.attention;
+    const tn_attention_op *op = TN_PARAMS(&c->op, attention);
     readings r = readings_of(c);
     gradients g;
     for (int n = 0; n < GRADIENTS; n++) {
-        const size_t count = (size_t)elements_of(&c->o[TN_ATTENTION_DQ + n].layout) + 1;
+        const size_t count = (size_t)elements_of(&c->o[TN_ATTENTION_BACKWARD_DQ + n].layout) + 1;
         g.want[n] = calloc(count, sizeof *g.want[n]);
         g.slack[n] = calloc(count, sizeof *g.slack[n]);
         assert_true(g.want[n] && g.slack[n]);

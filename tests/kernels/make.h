@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "tenon/module/kernel.h"
+#include "tenon/module/op/elementwise.h"
 
 tn_module_entry_fn tni_ref_module_entry;
 
@@ -377,9 +378,11 @@ static inline void compute(tn_op *op, const operand *const *operands, int32_t th
 static inline tn_op each_op(int32_t kind, int32_t function, const tn_layout *out, int32_t last)
 {
     tn_op op = {.struct_size = sizeof op, .kind = kind, .count = 2};
-    op.as.each = (tn_each_op){.kind = function, .elements = elements_of(out), .rows = 1, .size = 1};
+    *TN_PARAMS_MUTABLE(&op, elementwise) =
+        (tn_elementwise_op){.kind = function, .elements = elements_of(out), .rows = 1, .size = 1};
     for (int32_t d = 0; d < out->rank; d++)
-        *(d < out->rank - last ? &op.as.each.rows : &op.as.each.size) *= out->shape[d];
+        *(d < out->rank - last ? &TN_PARAMS_MUTABLE(&op, elementwise)->rows
+                               : &TN_PARAMS_MUTABLE(&op, elementwise)->size) *= out->shape[d];
     return op;
 }
 

@@ -20,14 +20,14 @@ static inline call excluding_call(tn_dtype dtype, int64_t batch, int64_t queries
     operand *mask = &c.o[TN_ATTENTION_MASK];
     put_mask(&c, way % MASKS);
     if (way % MASKS == 3) {
-        c.op.as.attention.left = (int64_t)dice(20);
-        c.op.as.attention.right = (int64_t)dice(9);
+        TN_PARAMS_MUTABLE(&c.op, attention)->left = (int64_t)dice(20);
+        TN_PARAMS_MUTABLE(&c.op, attention)->right = (int64_t)dice(9);
     }
     for (int64_t e = 0; mask->layout.dtype == TN_F32 && e < elements_of(&mask->layout); e++) {
         if (dice(3) == 0)
             put_number(mask, e, -(double)INFINITY);
     }
-    c.op.as.attention.scale = 0.25;
+    TN_PARAMS_MUTABLE(&c.op, attention)->scale = 0.25;
     if (way >= MASKS && c.op.kind == TN_OP_ATTENTION)
         roll_lengths(&c);
     return c;

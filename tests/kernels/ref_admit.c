@@ -1,6 +1,8 @@
 /* What the reference kernels declare of themselves and what they refuse, with what would help. */
 #include "make.h"
 
+#include "tenon/module/ops.h"
+
 #include <stdbool.h>
 
 static void rows_are_whole(void **state)
@@ -57,8 +59,8 @@ static tn_op each_of(int32_t kind, int32_t function, tn_dtype in, tn_dtype out)
 {
     tn_layout layout = vector(out, 4);
     tn_op op = each_op(kind, function, &layout, 1);
-    op.operand[TN_EACH_IN] = vector(in, 4);
-    op.operand[TN_EACH_OUT] = layout;
+    op.operand[TN_ELEMENTWISE_IN] = vector(in, 4);
+    op.operand[TN_ELEMENTWISE_OUT] = layout;
     return op;
 }
 
@@ -69,7 +71,7 @@ static tn_op product_of(tn_dtype a, tn_dtype b, tn_dtype out, tn_dtype acc)
     op.operand[TN_MATMUL_A] = layout_of(a, 2, shape, DENSE);
     op.operand[TN_MATMUL_B] = layout_of(b, 2, shape, DENSE);
     op.operand[TN_MATMUL_OUT] = layout_of(out, 2, shape, DENSE);
-    op.as.matmul = (tn_matmul_op){2, 2, 2, 1, 0, 0, acc, 0, 1, 0};
+    *TN_PARAMS_MUTABLE(&op, matmul) = (tn_matmul_op){2, 2, 2, 1, 0, 0, acc, 0, 1, 0};
     return op;
 }
 
@@ -94,7 +96,7 @@ static void matmul_refuses(void **state)
     op.operand[TN_MATMUL_BIAS] = vector(TN_I32, 2);
     assert_refused(&op, TN_REFUSE_DTYPE, "bias.dtype", "floats go with floats");
     op = product_of(TN_C64, TN_C64, TN_C64, TN_C64);
-    op.as.matmul.activation = TN_ACT_RELU;
+    TN_PARAMS_MUTABLE(&op, matmul)->activation = TN_ACT_RELU;
     assert_refused(&op, TN_REFUSE_FEATURE, "activation", "complex numbers");
 }
 
@@ -104,7 +106,7 @@ static void libm_is_not_the_same_everywhere(void **state)
     for (determinism_is = 0; determinism_is < 4; determinism_is++) {
         tn_op op = product_of(TN_F32, TN_F32, TN_F32, TN_F32);
         for (int32_t act = 0; act < TN_ACT_COUNT; act++) {
-            op.as.matmul.activation = act;
+            TN_PARAMS_MUTABLE(&op, matmul)->activation = act;
             if (determinism_is == 3 && act > TN_ACT_RELU)
                 assert_refused(&op, TN_REFUSE_DETERMINISM, "determinism", "batch-invariant");
             else
@@ -112,7 +114,7 @@ static void libm_is_not_the_same_everywhere(void **state)
         }
         op = each_of(TN_OP_UNARY, TN_UNARY_EXP, TN_F32, TN_F32);
         assert_int_equal(admit(&op, NULL), determinism_is == 3 ? TN_UNSUPPORTED : TN_OK);
-        op.as.each.kind = TN_UNARY_SQRT;
+        TN_PARAMS_MUTABLE(&op, elementwise)->kind = TN_UNARY_SQRT;
         assert_int_equal(admit(&op, NULL), TN_OK);
         op = each_of(TN_OP_UNARY, TN_UNARY_ABS, TN_C64, TN_F32);
         assert_int_equal(admit(&op, NULL), determinism_is == 3 ? TN_UNSUPPORTED : TN_OK);
@@ -135,14 +137,14 @@ static void elements_refuse(void **state)
     assert_refused(&op, TN_REFUSE_DTYPE, "out.dtype", "whole numbers");
     op = each_of(TN_OP_BINARY, TN_BINARY_ADD, TN_F32, TN_F32);
     op.count = 3;
-    op.operand[TN_EACH_OTHER] = vector(TN_F64, 4);
+    op.operand[TN_ELEMENTWISE_OTHER] = vector(TN_F64, 4);
     assert_refused(&op, TN_REFUSE_DTYPE, "other.dtype", "one dtype");
-    op.operand[TN_EACH_OTHER] = vector(TN_F32, 4);
-    op.operand[TN_EACH_OUT] = vector(TN_I32, 4);
+    op.operand[TN_ELEMENTWISE_OTHER] = vector(TN_F32, 4);
+    op.operand[TN_ELEMENTWISE_OUT] = vector(TN_I32, 4);
     assert_refused(&op, TN_REFUSE_DTYPE, "out.dtype", "cast before or after");
     op = each_of(TN_OP_BINARY, TN_BINARY_MAX, TN_C64, TN_C64);
     op.count = 3;
-    op.operand[TN_EACH_OTHER] = vector(TN_C64, 4);
+    op.operand[TN_ELEMENTWISE_OTHER] = vector(TN_C64, 4);
     assert_refused(&op, TN_REFUSE_DTYPE, "in.dtype", "not ordered");
 }
 
@@ -158,7 +160,7 @@ static void rows_refuse(void **state)
     op = each_of(TN_OP_REDUCE, TN_REDUCE_MAX, TN_I32, TN_F32);
     assert_refused(&op, TN_REFUSE_DTYPE, "out.dtype", "in's sort");
     op = each_of(TN_OP_REDUCE, TN_REDUCE_MAX, TN_F32, TN_F32);
-    op.as.each.size = 0;
+    TN_PARAMS_MUTABLE(&op, elementwise)->size = 0;
     assert_refused(&op, TN_REFUSE_SHAPE, "size", "of nothing");
     op = each_of(TN_OP_SOFTMAX, 0, TN_F32, TN_I32);
     assert_refused(&op, TN_REFUSE_DTYPE, "out.dtype", "cast it");

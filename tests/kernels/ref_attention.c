@@ -9,7 +9,7 @@ enum { LONGEST = 256 };
 
 static score_parts pair_score(const call *c, const head *at, int64_t i, int64_t j)
 {
-    const int64_t size = c->op.as.attention.size;
+    const int64_t size = TN_PARAMS(&c->op, attention)->size;
     double q[LONGEST], k[LONGEST];
     assert_true(size <= LONGEST);
     for (int64_t d = 0; d < size; d++) {
@@ -24,7 +24,7 @@ static score_parts pair_score(const call *c, const head *at, int64_t i, int64_t 
 static void row_of_attention(const call *c, const head *at, int64_t i, const float *numbers,
                              long double *out, long double *out_lse, long double *out_size)
 {
-    const tn_attention_op *op = &c->op.as.attention;
+    const tn_attention_op *op = TN_PARAMS(&c->op, attention);
     const long double steps = 2 * (long double)(op->size + 8);
     long double greatest = -(long double)INFINITY, sum = 0, size = 16, value = 1;
     for (int64_t j = 0; j < at->keys; j++) {
@@ -60,7 +60,7 @@ static void row_of_attention(const call *c, const head *at, int64_t i, const flo
 /* Every row is what it is by definition, and nothing else was written. */
 static void check(const call *c)
 {
-    const tn_attention_op *at = &c->op.as.attention;
+    const tn_attention_op *at = TN_PARAMS(&c->op, attention);
     const tn_dtype q = c->o[TN_ATTENTION_Q].layout.dtype;
     const operand *out = &c->o[TN_ATTENTION_OUT], *lse = &c->o[TN_ATTENTION_LSE];
     const long double u = q == TN_F64 ? 0x1p-64L : 0x1p-53L; /* of what it computes in */
@@ -110,7 +110,7 @@ static void the_rule_of_places(void **state)
 /* NaNs wherever no query may look: keys beyond the lengths and between sequences. */
 static void poison_unused(call *c)
 {
-    const tn_attention_op *at = &c->op.as.attention;
+    const tn_attention_op *at = TN_PARAMS(&c->op, attention);
     for (int32_t o = TN_ATTENTION_K; o <= TN_ATTENTION_V; o++) {
         const operand random = c->o[o];
         c->o[o] = make_poisoned(random.layout.dtype, 4, random.layout.shape, (int)dice(REPEATED));
@@ -132,7 +132,7 @@ static call roll_call(void)
     call c = call_of(dtype, 1 + (int64_t)dice(3), groups * (1 + (int64_t)dice(3)), groups,
                      1 + (int64_t)dice(20), (int64_t)dice(24), size,
                      dice(2) ? size : 1 + (int64_t)dice(20));
-    tn_attention_op *at = &c.op.as.attention;
+    tn_attention_op *at = TN_PARAMS_MUTABLE(&c.op, attention);
     const bool paged = dice(4) == 0, packed = dice(4) == 0;
     if (dice(3) == 0)
         drop(&c.o[TN_ATTENTION_LSE]);
@@ -183,7 +183,7 @@ static void sizes_at_edges(void **state)
         for (int turn = 0; turn < 4; turn++) {
             const int64_t *s = sizes[n];
             call c = call_of(floats[turn], 1, 2, 1, s[0], s[1], s[2], s[3]);
-            roll_window(&c.op.as.attention);
+            roll_window(TN_PARAMS_MUTABLE(&c.op, attention));
             call_compute(&c, 3);
             check(&c);
             call_drop(&c);
@@ -209,7 +209,7 @@ static void threads_change_no_bit(void **state)
     (void)state;
     for (int turn = 0; turn < 20; turn++) {
         call one = call_of(floats[turn % 4], 2, 3, 3, 50, 70, 16, 8), many;
-        roll_window(&one.op.as.attention);
+        roll_window(TN_PARAMS_MUTABLE(&one.op, attention));
         copy_of(&one, &many);
         call_compute(&one, 1);
         host_tasks = 0;
@@ -230,7 +230,7 @@ static void dropout_keeps_what_the_numbers_say(void **state)
     (void)state;
     for (int turn = 0; turn < 6; turn++) {
         call c = call_of(TN_F32, 2, 3, 3, 7, 31, 4, 31), plain, other;
-        tn_attention_op *at = &c.op.as.attention;
+        tn_attention_op *at = TN_PARAMS_MUTABLE(&c.op, attention);
         for (int64_t e = 0; e < elements_of(&c.o[TN_ATTENTION_V].layout); e++)
             put_number(&c.o[TN_ATTENTION_V], e, e / 31 % 31 == e % 31);
         copy_of(&c, &plain);
@@ -275,8 +275,8 @@ static void rows_that_see_nothing(void **state)
     for (int turn = 0; turn < 8; turn++) {
         call c = call_of(floats[turn % 4], 1, 2, 1, 6, 3, 4, 4);
         const bool sinks = turn >= 4;
-        c.op.as.attention.right = 0; /* queries 0, 1 and 2 lie before all keys */
-        c.op.as.attention.corner = TN_CORNER_BOTTOM_RIGHT;
+        TN_PARAMS_MUTABLE(&c.op, attention)->right = 0; /* queries 0, 1 and 2 lie before all keys */
+        TN_PARAMS_MUTABLE(&c.op, attention)->corner = TN_CORNER_BOTTOM_RIGHT;
         if (sinks)
             c.o[TN_ATTENTION_SINKS] = make_random(TN_F32, 1, (const int64_t[]){2}, DENSE);
         call_compute(&c, 1);
@@ -312,7 +312,7 @@ static void scores_and_sinks_are_great(void **state)
     (void)state;
     for (int turn = 0; turn < 16; turn++) {
         call c = call_of(turn % 2 ? TN_F32 : TN_F64, 1, 2, 2, 5, 6, 3, 3);
-        c.op.as.attention.scale = turn < 8 ? 1 : 3000;
+        TN_PARAMS_MUTABLE(&c.op, attention)->scale = turn < 8 ? 1 : 3000;
         c.o[TN_ATTENTION_SINKS] = make(TN_F32, 1, (const int64_t[]){2}, DENSE);
         put_number(&c.o[TN_ATTENTION_SINKS], 0, turn % 3 ? 30000 : -30000);
         put_number(&c.o[TN_ATTENTION_SINKS], 1, turn % 5 ? 20 : -(double)INFINITY);
@@ -367,14 +367,14 @@ static void infinite_scores(void **state)
         store_random(floats[turn], element_at(k, 0));
         for (int64_t j = 0; j < 3; j++) /* all of one sign, so all scores are -infinity */
             memcpy(element_at(k, j), element_at(k, 0), (size_t)bytes_of(floats[turn]));
-        c.op.as.attention.scale = value_at(k, 0, 0) > 0 ? 1 : -1;
+        TN_PARAMS_MUTABLE(&c.op, attention)->scale = value_at(k, 0, 0) > 0 ? 1 : -1;
         call_compute(&c, 1);
         assert_true(value_at(&c.o[TN_ATTENTION_LSE], 0, 0) == -(long double)INFINITY);
         assert_true(value_at(&c.o[TN_ATTENTION_OUT], 0, 0) == 0);
-        c.op.as.attention.scale = -c.op.as.attention.scale;
+        TN_PARAMS_MUTABLE(&c.op, attention)->scale = -TN_PARAMS(&c.op, attention)->scale;
         call_compute(&c, 1);
         assert_true(row_is_nan(&c, 0));
-        c.op.as.attention.softcap = 2; /* which bounds them */
+        TN_PARAMS_MUTABLE(&c.op, attention)->softcap = 2; /* which bounds them */
         call_compute(&c, 1);
         assert_false(row_is_nan(&c, 0));
         call_drop(&c);
@@ -430,7 +430,7 @@ static void no_memory_is_a_status(void **state)
     /* More scores than memory can have. */
     c.o[TN_ATTENTION_K].layout.shape[2] = c.o[TN_ATTENTION_V].layout.shape[2] = INT64_MAX / 64;
     c.o[TN_ATTENTION_K].layout.stride[2] = c.o[TN_ATTENTION_V].layout.stride[2] = 0;
-    c.op.as.attention.keys = INT64_MAX / 64;
+    TN_PARAMS_MUTABLE(&c.op, attention)->keys = INT64_MAX / 64;
     assert_int_equal(call_run(&c, 1, &err), TN_OUT_OF_MEMORY);
     assert_untouched(&c);
     call_drop(&c);

@@ -2,6 +2,8 @@
  * what attention gives; attention-merge against attention over all keys. */
 #include "gradients_make.h"
 
+#include "tenon/module/op/attention_merge.h"
+
 static const tn_dtype floats[] = {TN_F64, TN_F32, TN_F16, TN_BF16};
 
 static long double slack_of(tn_dtype dtype, long double size)
@@ -17,10 +19,11 @@ static call back_of(call *forward)
     call c = *forward;
     c.op.kind = TN_OP_ATTENTION_BACKWARD;
     c.op.count = TN_ATTENTION_BACKWARD_OPERANDS;
-    for (int32_t o = TN_ATTENTION_DOUT; o <= TN_ATTENTION_DV; o++) {
-        const int64_t *shape = forward->o[of[o - TN_ATTENTION_DOUT]].layout.shape;
-        c.o[o] = o == TN_ATTENTION_DOUT ? make_random(dtype, 4, shape, (int)dice(LAYOUTS))
-                                        : make_poisoned(dtype, 4, shape, (int)dice(REPEATED));
+    for (int32_t o = TN_ATTENTION_BACKWARD_DOUT; o <= TN_ATTENTION_BACKWARD_DV; o++) {
+        const int64_t *shape = forward->o[of[o - TN_ATTENTION_BACKWARD_DOUT]].layout.shape;
+        c.o[o] = o == TN_ATTENTION_BACKWARD_DOUT
+                     ? make_random(dtype, 4, shape, (int)dice(LAYOUTS))
+                     : make_poisoned(dtype, 4, shape, (int)dice(REPEATED));
     }
     return c;
 }
@@ -32,7 +35,7 @@ static void check(const call *c)
     const tn_dtype dtype = c->o[TN_ATTENTION_Q].layout.dtype;
     gradients g = gradients_of(c, dtype == TN_F64 ? 0x1p-63L : 0x1p-53L);
     for (int n = 0; n < GRADIENTS; n++) {
-        const operand *found = &c->o[TN_ATTENTION_DQ + n];
+        const operand *found = &c->o[TN_ATTENTION_BACKWARD_DQ + n];
         for (int64_t e = 0; e < elements_of(&found->layout); e++)
             assert_near(dtype, value_at(found, e, 0), g.want[n][e], g.slack[n][e]);
         assert_outside_untouched(found);
@@ -46,8 +49,8 @@ static call roll_forward(tn_dtype dtype)
     call c = call_of(dtype, 1 + (int64_t)dice(2), groups * (1 + (int64_t)dice(2)), groups,
                      1 + (int64_t)dice(20), 1 + (int64_t)dice(20), size,
                      dice(2) ? size : 1 + (int64_t)dice(9));
-    roll_window(&c.op.as.attention);
-    roll_numbers(&c.op.as.attention);
+    roll_window(TN_PARAMS_MUTABLE(&c.op, attention));
+    roll_numbers(TN_PARAMS_MUTABLE(&c.op, attention));
     roll_mask(&c);
     for (int32_t o = TN_ATTENTION_Q; o <= TN_ATTENTION_LSE; o++)
         call_lay(&c, o, (int)dice(o >= TN_ATTENTION_OUT ? REPEATED : LAYOUTS));
@@ -105,9 +108,9 @@ static long double difference_of(call *forward, const operand *dout, operand *x,
  * what they would be without it. */
 static void derivatives_are_differences(void **state)
 {
-    static const int32_t of[][2] = {{TN_ATTENTION_Q, TN_ATTENTION_DQ},
-                                    {TN_ATTENTION_K, TN_ATTENTION_DK},
-                                    {TN_ATTENTION_V, TN_ATTENTION_DV}};
+    static const int32_t of[][2] = {{TN_ATTENTION_Q, TN_ATTENTION_BACKWARD_DQ},
+                                    {TN_ATTENTION_K, TN_ATTENTION_BACKWARD_DK},
+                                    {TN_ATTENTION_V, TN_ATTENTION_BACKWARD_DV}};
     const int turns = test_reduced() ? 6 : 30;
     const double step = 0x1p-13;
     (void)state;
@@ -117,7 +120,7 @@ static void derivatives_are_differences(void **state)
             call_lay(&forward, o, (int)dice(REPEATED)); /* each element has a place of its own */
         call_compute(&forward, 1);
         call c = back_of(&forward);
-        const operand *dout = &c.o[TN_ATTENTION_DOUT];
+        const operand *dout = &c.o[TN_ATTENTION_BACKWARD_DOUT];
         call_compute(&c, 2);
         for (int trial = 0; trial < 30; trial++) {
             const int32_t *pick = of[dice(3)];
@@ -140,12 +143,12 @@ static void threads_change_no_bit(void **state)
     (void)state;
     for (int turn = 0; turn < 8; turn++) {
         call forward = call_of(floats[turn % 4], 2, 4, 2, 40, 50, 8, 8);
-        roll_window(&forward.op.as.attention);
+        roll_window(TN_PARAMS_MUTABLE(&forward.op, attention));
         call_compute(&forward, 1);
         call c = back_of(&forward);
         operand one[TN_OP_OPERANDS_MAX];
         call_compute(&c, 1);
-        for (int32_t o = TN_ATTENTION_DQ; o <= TN_ATTENTION_DV; o++) {
+        for (int32_t o = TN_ATTENTION_BACKWARD_DQ; o <= TN_ATTENTION_BACKWARD_DV; o++) {
             one[o] = c.o[o];
             c.o[o] = make_poisoned(one[o].layout.dtype, 4, one[o].layout.shape, REVERSED);
         }
@@ -154,7 +157,7 @@ static void threads_change_no_bit(void **state)
         call_compute(&c, 2 + turn);
         host_pool = NULL;
         assert_int_equal(host_tasks, 2 + turn);
-        for (int32_t o = TN_ATTENTION_DQ; o <= TN_ATTENTION_DV; o++) {
+        for (int32_t o = TN_ATTENTION_BACKWARD_DQ; o <= TN_ATTENTION_BACKWARD_DV; o++) {
             for (int64_t e = 0; e < elements_of(&one[o].layout); e++)
                 assert_memory_equal(element_at(&one[o], e), element_at(&c.o[o], e),
                                     (size_t)bytes_of(one[o].layout.dtype));
@@ -169,20 +172,20 @@ static void seeds_may_be_in_memory(void **state)
     (void)state;
     for (int turn = 0; turn < 8; turn++) {
         call forward = call_of(floats[turn % 4], 2, 4, 2, 20, 30, 8, 8);
-        forward.op.as.attention.dropout = 0.5;
-        forward.op.as.attention.seed = dice(1000);
-        forward.op.as.attention.offset = dice(1000);
+        TN_PARAMS_MUTABLE(&forward.op, attention)->dropout = 0.5;
+        TN_PARAMS_MUTABLE(&forward.op, attention)->seed = dice(1000);
+        TN_PARAMS_MUTABLE(&forward.op, attention)->offset = dice(1000);
         call_compute(&forward, 1);
         call c = back_of(&forward);
         operand one[TN_OP_OPERANDS_MAX];
         call_compute(&c, 1);
-        for (int32_t o = TN_ATTENTION_DQ; o <= TN_ATTENTION_DV; o++) {
+        for (int32_t o = TN_ATTENTION_BACKWARD_DQ; o <= TN_ATTENTION_BACKWARD_DV; o++) {
             one[o] = c.o[o];
             c.o[o] = make_poisoned(one[o].layout.dtype, 4, one[o].layout.shape, DENSE);
         }
         put_seed_in_memory(&c);
         call_compute(&c, 1);
-        for (int32_t o = TN_ATTENTION_DQ; o <= TN_ATTENTION_DV; o++) {
+        for (int32_t o = TN_ATTENTION_BACKWARD_DQ; o <= TN_ATTENTION_BACKWARD_DV; o++) {
             for (int64_t e = 0; e < elements_of(&one[o].layout); e++)
                 assert_memory_equal(element_at(&one[o], e), element_at(&c.o[o], e),
                                     (size_t)bytes_of(one[o].layout.dtype));
@@ -211,11 +214,11 @@ static void what_is_not_seen_has_no_part(void **state)
         call c = back_of(&forward);
         call_compute(&c, 1);
         for (int64_t d = 0; d < 2; d++) {
-            assert_true(value_at(&c.o[TN_ATTENTION_DQ], d, 0) == 0);
-            assert_true(value_at(&c.o[TN_ATTENTION_DK], 6 + d, 0) == 0);
-            assert_true(value_at(&c.o[TN_ATTENTION_DV], 6 + d, 0) == 0);
-            assert_false(is_nan(value_at(&c.o[TN_ATTENTION_DQ], 4 + d, 0)));
-            assert_false(is_nan(value_at(&c.o[TN_ATTENTION_DK], d, 0)));
+            assert_true(value_at(&c.o[TN_ATTENTION_BACKWARD_DQ], d, 0) == 0);
+            assert_true(value_at(&c.o[TN_ATTENTION_BACKWARD_DK], 6 + d, 0) == 0);
+            assert_true(value_at(&c.o[TN_ATTENTION_BACKWARD_DV], 6 + d, 0) == 0);
+            assert_false(is_nan(value_at(&c.o[TN_ATTENTION_BACKWARD_DQ], 4 + d, 0)));
+            assert_false(is_nan(value_at(&c.o[TN_ATTENTION_BACKWARD_DK], d, 0)));
         }
         tn_error err = {0};
         host_allocations = 0;
@@ -235,13 +238,13 @@ static void scores_of_minus_infinity(void **state)
         operand *q = &forward.o[TN_ATTENTION_Q], *k = &forward.o[TN_ATTENTION_K];
         put_number(q, 0, -(double)INFINITY);
         memcpy(element_at(k, 1), element_at(k, 0), (size_t)bytes_of(floats[turn]));
-        forward.op.as.attention.scale = value_at(k, 0, 0) > 0 ? 1 : -1;
+        TN_PARAMS_MUTABLE(&forward.op, attention)->scale = value_at(k, 0, 0) > 0 ? 1 : -1;
         call_compute(&forward, 1);
         call c = back_of(&forward);
         call_compute(&c, 1);
-        assert_true(value_at(&c.o[TN_ATTENTION_DQ], 0, 0) == 0);
+        assert_true(value_at(&c.o[TN_ATTENTION_BACKWARD_DQ], 0, 0) == 0);
         for (int64_t e = 0; e < 6; e++)
-            assert_true(value_at(&c.o[TN_ATTENTION_DV], e, 0) == 0);
+            assert_true(value_at(&c.o[TN_ATTENTION_BACKWARD_DV], e, 0) == 0);
         call_drop(&c);
     }
 }
@@ -254,8 +257,8 @@ static void no_query_gives_no_gradient(void **state)
     call c = back_of(&forward);
     call_compute(&c, 2);
     for (int64_t e = 0; e < 15; e++)
-        assert_true(value_at(&c.o[TN_ATTENTION_DK], e, 0) == 0 &&
-                    value_at(&c.o[TN_ATTENTION_DV], e, 0) == 0);
+        assert_true(value_at(&c.o[TN_ATTENTION_BACKWARD_DK], e, 0) == 0 &&
+                    value_at(&c.o[TN_ATTENTION_BACKWARD_DV], e, 0) == 0);
     call_drop(&c);
 }
 
@@ -263,7 +266,7 @@ static void no_query_gives_no_gradient(void **state)
 static call part_of(const call *c, int64_t first, int64_t end)
 {
     call part = *c;
-    part.op.as.attention.keys = end - first;
+    TN_PARAMS_MUTABLE(&part.op, attention)->keys = end - first;
     for (int32_t o = TN_ATTENTION_K; o <= TN_ATTENTION_V; o++) {
         tn_layout *layout = &part.o[o].layout;
         layout->shape[2] = end - first;

@@ -9,7 +9,7 @@ static void assert_rows_equal(const call *c, const head *at, const call *alone)
 {
     const head whole = head_of(alone, 0, at->h);
     for (int32_t o = TN_ATTENTION_OUT; o <= TN_ATTENTION_LSE; o++) {
-        int64_t size = o == TN_ATTENTION_OUT ? c->op.as.attention.value_size : 1;
+        int64_t size = o == TN_ATTENTION_OUT ? TN_PARAMS(&c->op, attention)->value_size : 1;
         for (int64_t e = 0; e < at->queries * size; e++)
             assert_memory_equal(
                 element_at(&c->o[o], query_index(c, o, at, e / size, e % size)),
@@ -21,15 +21,15 @@ static void assert_rows_equal(const call *c, const head *at, const call *alone)
 /* One sequence of an op as an op of its own: dense, and without tables. */
 static call alone_of(const call *c, int64_t b)
 {
-    const tn_attention_op *at = &c->op.as.attention;
+    const tn_attention_op *at = TN_PARAMS(&c->op, attention);
     const head first = head_of(c, b, 0);
     const tn_dtype dtype = c->o[TN_ATTENTION_Q].layout.dtype;
     call alone = call_of(dtype, 1, at->heads, at->groups, first.queries, first.keys, at->size,
                          at->value_size);
-    alone.op.as.attention.left = at->left;
-    alone.op.as.attention.right = at->right;
-    alone.op.as.attention.corner = at->corner;
-    alone.op.as.attention.shift = at->shift;
+    TN_PARAMS_MUTABLE(&alone.op, attention)->left = at->left;
+    TN_PARAMS_MUTABLE(&alone.op, attention)->right = at->right;
+    TN_PARAMS_MUTABLE(&alone.op, attention)->corner = at->corner;
+    TN_PARAMS_MUTABLE(&alone.op, attention)->shift = at->shift;
     for (int64_t h = 0; h < at->heads; h++) {
         const head in = head_of(c, b, h), to = head_of(&alone, 0, h);
         for (int64_t e = 0; e < in.queries * at->size; e++) {
@@ -57,7 +57,7 @@ static void sequences_are_as_alone(void **state)
     for (int turn = 0; turn < 90; turn++) {
         call c = call_of(floats[turn % 4], 3, 4, 2, 20, 30, 5, 6);
         const bool paged = turn % 3 == 1, packed = turn % 3 != 1 || dice(2);
-        roll_window(&c.op.as.attention);
+        roll_window(TN_PARAMS_MUTABLE(&c.op, attention));
         if (paged)
             roll_pages(&c);
         if (packed)
@@ -69,7 +69,7 @@ static void sequences_are_as_alone(void **state)
         call_compute(&c, 2);
         for (int64_t b = 0; b < 3; b++) {
             call alone = alone_of(&c, b);
-            if (alone.op.as.attention.queries > 0)
+            if (TN_PARAMS(&alone.op, attention)->queries > 0)
                 call_compute(&alone, 1);
             for (int64_t h = 0; h < 4; h++) {
                 const head in = head_of(&c, b, h);
@@ -142,7 +142,7 @@ static void pages_are_checked(void **state)
     (void)state;
     call c = call_of(TN_F32, 2, 1, 1, 3, 16, 2, 2);
     operand *pages = &c.o[TN_ATTENTION_PAGES], *lengths = &c.o[TN_ATTENTION_LENGTHS];
-    c.op.as.attention.page = 4;
+    TN_PARAMS_MUTABLE(&c.op, attention)->page = 4;
     *pages = make(TN_I32, 2, shape, TURNED);
     *lengths = make(TN_I32, 1, two, DENSE);
     for (int32_t o = TN_ATTENTION_K; o <= TN_ATTENTION_V; o++) {
@@ -162,9 +162,10 @@ static void pages_are_checked(void **state)
     put_i32(pages, 5, -1);
     assert_refused(&c, "pages[1][1] needs 0 to 4, found -1");
     put_i32(pages, 5, 0);
-    c.op.as.attention.left = 3; /* the last queries see keys from 10 and from 2 on */
-    c.op.as.attention.right = 0;
-    c.op.as.attention.corner = TN_CORNER_BOTTOM_RIGHT;
+    TN_PARAMS_MUTABLE(&c.op, attention)->left =
+        3; /* the last queries see keys from 10 and from 2 on */
+    TN_PARAMS_MUTABLE(&c.op, attention)->right = 0;
+    TN_PARAMS_MUTABLE(&c.op, attention)->corner = TN_CORNER_BOTTOM_RIGHT;
     put_i32(pages, 0, 77);
     put_i32(pages, 1, -77);
     call_compute(&c, 1);
@@ -173,7 +174,8 @@ static void pages_are_checked(void **state)
     assert_refused(&c, "pages[0][2] needs 0 to 4, found 99");
     put_i32(pages, 0, 0);
     put_i32(pages, 4, 1);
-    c.op.as.attention.corner = TN_CORNER_TOP_LEFT; /* and now keys 0 to 2 of both */
+    TN_PARAMS_MUTABLE(&c.op, attention)->corner =
+        TN_CORNER_TOP_LEFT; /* and now keys 0 to 2 of both */
     call_compute(&c, 1);
     call_drop(&c);
 }

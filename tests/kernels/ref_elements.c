@@ -1,6 +1,8 @@
 /* permute, cast, fill, unary and binary of the reference kernels, in every layout, against long double. */
 #include "make.h"
 
+#include "tenon/module/ops.h"
+
 static const tn_dtype all[] = {
 #define NAME(name, word, code, bits) name,
     TN_DTYPE_LIST(NAME)
@@ -38,7 +40,7 @@ static void permute_moves_bytes(void **state)
                 operand out = make_poisoned(all[d], shapes[s].rank, shapes[s].shape,
                                             not_repeated(kinds / LAYOUTS));
                 tn_op op = each_op(TN_OP_PERMUTE, 0, &out.layout, 0);
-                op.uses = TN_EACH_USES_STRIDES | TN_EACH_USES_BROADCAST;
+                op.uses = TN_ELEMENTWISE_USES_STRIDES | TN_ELEMENTWISE_USES_BROADCAST;
                 compute(&op, (const operand *const[]){&in, &out}, 1 + kinds % 3);
                 for (int64_t i = 0; i < elements_of(&out.layout); i++)
                     assert_memory_equal(element_at(&out, i), element_at(&in, i),
@@ -74,7 +76,8 @@ static void fill_writes_one_value(void **state)
             const int64_t shape[] = {3, 701};
             operand out = make(all[d], 2, shape, kind);
             tn_op op = each_op(TN_OP_FILL, 0, &out.layout, 0);
-            op.as.each.value = 3, op.as.each.imaginary = -2;
+            TN_PARAMS_MUTABLE(&op, elementwise)->value = 3,
+                                   TN_PARAMS_MUTABLE(&op, elementwise)->imaginary = -2;
             compute(&op, (const operand *const[]){NULL, &out}, 2);
             for (int64_t i = 0; i < elements_of(&out.layout); i++) {
                 assert_true(value_at(&out, i, 0) == (all[d] == TN_BOOL ? 1 : 3));
@@ -116,7 +119,7 @@ static void unary_of_floats(void **state)
                 operand out = make_poisoned(to, shapes[s].rank, shapes[s].shape,
                                             not_repeated((s + 1) % LAYOUTS));
                 tn_op op = each_op(TN_OP_UNARY, kind, &out.layout, 0);
-                op.uses = TN_EACH_USES_STRIDES | TN_EACH_USES_OUT_DTYPE;
+                op.uses = TN_ELEMENTWISE_USES_STRIDES | TN_ELEMENTWISE_USES_OUT_DTYPE;
                 compute(&op, (const operand *const[]){&in, &out}, 1);
                 for (int64_t i = 0; i < elements_of(&out.layout); i++) {
                     long double x = value_at(&in, i, 0), want = function(kind, x);
@@ -144,15 +147,15 @@ static void unary_far_out(void **state)
     memcpy(y, out.first, sizeof y);
     assert_near(TN_F64, y[0], -5 * erfcl(10 / sqrtl(2)), 0);
     assert_true(y[1] < 0 && y[2] == 40 && y[3] == 0 && is_inf(y[4]) && is_nan(y[5]));
-    op.as.each.kind = TN_UNARY_SQRT;
+    TN_PARAMS_MUTABLE(&op, elementwise)->kind = TN_UNARY_SQRT;
     compute(&op, (const operand *const[]){&in, &out}, 1);
     memcpy(y, out.first, sizeof y);
     assert_true(is_nan(y[0]) && y[3] == 0 && is_negative(y[3]) && is_inf(y[4]) && is_nan(y[6]));
-    op.as.each.kind = TN_UNARY_RELU;
+    TN_PARAMS_MUTABLE(&op, elementwise)->kind = TN_UNARY_RELU;
     compute(&op, (const operand *const[]){&in, &out}, 1);
     memcpy(y, out.first, sizeof y);
     assert_true(y[0] == 0 && y[2] == 40 && is_nan(y[5]) && is_inf(y[4]));
-    op.as.each.kind = TN_UNARY_LOG;
+    TN_PARAMS_MUTABLE(&op, elementwise)->kind = TN_UNARY_LOG;
     compute(&op, (const operand *const[]){&in, &out}, 1);
     memcpy(y, out.first, sizeof y);
     assert_true(is_nan(y[0]) && is_inf(y[7]) && y[7] < 0);
@@ -204,7 +207,7 @@ static void unary_of_whole_and_complex_numbers(void **state)
         operand neg = make_poisoned(from, 2, shape, DENSE);
         tn_op op = each_op(TN_OP_UNARY, TN_UNARY_ABS, &abs.layout, 0);
         compute(&op, (const operand *const[]){&in, &abs}, 1);
-        op.as.each.kind = TN_UNARY_NEG;
+        TN_PARAMS_MUTABLE(&op, elementwise)->kind = TN_UNARY_NEG;
         compute(&op, (const operand *const[]){&in, &neg}, 1);
         for (int64_t i = 0; i < elements_of(&abs.layout); i++) {
             long double x = value_at(&in, i, 0), y = value_at(&in, i, 1);
@@ -267,7 +270,7 @@ static void max_and_min_of_nans_and_zeros(void **state)
     memcpy(got, out.first, sizeof got);
     assert_true(is_nan(got[0]) && is_nan(got[1]) && !is_negative(got[2]) && !is_negative(got[3]));
     assert_true(is_inf(got[4]) && got[5] == -3);
-    op.as.each.kind = TN_BINARY_MIN;
+    TN_PARAMS_MUTABLE(&op, elementwise)->kind = TN_BINARY_MIN;
     compute(&op, (const operand *const[]){&x, &out, &y}, 1);
     memcpy(got, out.first, sizeof got);
     assert_true(is_nan(got[0]) && is_nan(got[1]) && is_negative(got[2]) && is_negative(got[3]));
@@ -379,9 +382,10 @@ static void in_place(void **state)
         static const int32_t ops[] = {TN_OP_UNARY, TN_OP_CAST, TN_OP_PERMUTE, TN_OP_BINARY};
         for (int i = 0; i < 4; i++) {
             tn_op op = each_op(ops[i], TN_UNARY_NEG, &out.layout, 0);
-            op.uses = TN_EACH_USES_STRIDES | TN_EACH_USES_IN_PLACE;
+            op.uses = TN_ELEMENTWISE_USES_STRIDES | TN_ELEMENTWISE_USES_IN_PLACE;
             op.count = ops[i] == TN_OP_BINARY ? 3 : 2;
-            op.as.each.kind = ops[i] == TN_OP_BINARY ? TN_BINARY_SUB : TN_UNARY_NEG;
+            TN_PARAMS_MUTABLE(&op, elementwise)->kind =
+                ops[i] == TN_OP_BINARY ? TN_BINARY_SUB : TN_UNARY_NEG;
             compute(&op, (const operand *const[]){&x, &out, &y}, 1);
             compute(&op, (const operand *const[]){&x, &x, &y}, 1);
             for (int64_t e = 0; e < elements_of(&x.layout); e++)

@@ -1,6 +1,8 @@
 /* matmul of the reference kernels against loops in long double. */
 #include "make.h"
 
+#include "tenon/module/op/matmul.h"
+
 typedef struct problem {
     tn_dtype dtype, out, acc;
     int64_t batch, m, n, k;
@@ -39,15 +41,15 @@ static void product_make(const problem *p, product *t)
         for (int64_t i = 0; i < elements_of(&layout); i++)
             store_random(p->out, element_at(&t->bias, i));
     }
-    t->op.as.matmul = (tn_matmul_op){.m = p->m,
-                                     .n = p->n,
-                                     .k = p->k,
-                                     .matrices = p->batch,
-                                     .batch_rank = 1,
-                                     .activation = p->activation,
-                                     .acc = p->acc ? p->acc : p->out,
-                                     .alpha = p->alpha,
-                                     .beta = p->beta};
+    *TN_PARAMS_MUTABLE(&t->op, matmul) = (tn_matmul_op){.m = p->m,
+                                                        .n = p->n,
+                                                        .k = p->k,
+                                                        .matrices = p->batch,
+                                                        .batch_rank = 1,
+                                                        .activation = p->activation,
+                                                        .acc = p->acc ? p->acc : p->out,
+                                                        .alpha = p->alpha,
+                                                        .beta = p->beta};
 }
 
 static void product_run(product *t, int32_t threads)
@@ -190,7 +192,7 @@ static void broadcast_batches(void **state)
             store_random(TN_F32, element_at(&ob, i));
         tn_op op = {.struct_size = sizeof op, .kind = TN_OP_MATMUL, .count = 4};
         op.uses = TN_MATMUL_USES_BATCH | TN_MATMUL_USES_BROADCAST;
-        op.as.matmul = (tn_matmul_op){4, 6, 5, 6, 2, 0, TN_F32, 0, 1, 0};
+        *TN_PARAMS_MUTABLE(&op, matmul) = (tn_matmul_op){4, 6, 5, 6, 2, 0, TN_F32, 0, 1, 0};
         compute(&op, (const operand *const[]){&oa, &ob, &o, NULL}, 1);
         for (int64_t x = 0; x < 6 * 4 * 6; x++) {
             long double want = 0;
@@ -223,7 +225,7 @@ static void f8_with_scales(void **state)
         }
         tn_op op = {.struct_size = sizeof op, .kind = TN_OP_MATMUL, .count = TN_MATMUL_OPERANDS};
         op.uses = TN_MATMUL_USES_BATCH | TN_MATMUL_USES_SCALES;
-        op.as.matmul = (tn_matmul_op){M, N, K, 2, 1, 0, TN_F32, 0, 0.5, 0};
+        *TN_PARAMS_MUTABLE(&op, matmul) = (tn_matmul_op){M, N, K, 2, 1, 0, TN_F32, 0, 0.5, 0};
         compute(&op, (const operand *const[]){&oa, &ob, &o, NULL, &sa, &sb}, 1 + turn % 3);
         for (int64_t x = 0; x < 2 * M * N; x++) {
             long double want = 0, size = 0;
@@ -269,7 +271,7 @@ static void multiply(tn_dtype dtype, const double *a, const double *b, double *o
         memcpy(element_at(&ob, i), dtype == TN_F64 ? (const void *)&b[i] : &narrow[1],
                (size_t)bytes_of(dtype));
     }
-    op.as.matmul = (tn_matmul_op){2, 2, 2, 1, 0, 0, dtype, 0, 1, 0};
+    *TN_PARAMS_MUTABLE(&op, matmul) = (tn_matmul_op){2, 2, 2, 1, 0, 0, dtype, 0, 1, 0};
     compute(&op, (const operand *const[]){&oa, &ob, &o, NULL}, 1);
     for (int i = 0; i < 4; i++)
         out[i] = (double)value_at(&o, i, 0);
@@ -345,7 +347,7 @@ static void i8_wraps_in_i32(void **state)
     (void)state;
     memset(element_at(&oa, 0), 0x80, K);
     memset(element_at(&ob, 0), 0x80, K);
-    op.as.matmul = (tn_matmul_op){1, 1, K, 1, 0, 0, TN_I32, 0, 1, 0};
+    *TN_PARAMS_MUTABLE(&op, matmul) = (tn_matmul_op){1, 1, K, 1, 0, 0, TN_I32, 0, 1, 0};
     compute(&op, (const operand *const[]){&oa, &ob, &o, NULL}, 1);
     assert_true(value_at(&o, 0, 0) == (int32_t)(uint32_t)(16384u * K));
     compute(&op, (const operand *const[]){&oa, &ob, &f, NULL}, 1);
@@ -370,7 +372,7 @@ static void bits_depend_on_nothing_else(void **state)
         operand row = make_poisoned(p.out, 3, alone, DENSE), a = t.a;
         a.first = element_at(&t.a, 69 * p.k);
         a.layout.shape[0] = a.layout.shape[1] = t.b.layout.shape[0] = 1;
-        t.op.as.matmul.matrices = t.op.as.matmul.m = 1;
+        TN_PARAMS_MUTABLE(&t.op, matmul)->matrices = TN_PARAMS_MUTABLE(&t.op, matmul)->m = 1;
         compute(&t.op, (const operand *const[]){&a, &t.b, &row, NULL}, 1);
         for (int64_t j = 0; j < p.n; j++)
             assert_memory_equal(element_at(&row, j), element_at(&t.out, 69 * p.n + j),

@@ -1,6 +1,8 @@
 /* Every number of the narrow formats, there and back, through the rows `cast` and `fill`. */
 #include "make.h"
 
+#include "tenon/module/op/cast.h"
+
 static void cast_all(const void *in, tn_dtype in_dtype, void *out, tn_dtype out_dtype,
                      int64_t count)
 {

@@ -1,6 +1,11 @@
 /* reduce, softmax, norm and rotary of the reference kernels against loops in long double. */
 #include "make.h"
 
+#include "tenon/module/op/norm.h"
+#include "tenon/module/op/reduce.h"
+#include "tenon/module/op/rotary.h"
+#include "tenon/module/op/softmax.h"
+
 static const tn_dtype all[] = {
 #define NAME(name, word, code, bits) name,
     TN_DTYPE_LIST(NAME)
@@ -36,9 +41,9 @@ static operand make_reduced(tn_dtype dtype, const tn_layout *in, int32_t axes)
 static void reduce(int32_t kind, int32_t axes, const operand *in, const operand *out)
 {
     tn_op op = each_op(TN_OP_REDUCE, kind, &in->layout, axes);
-    op.as.each.axes = axes;
-    op.as.each.elements = op.as.each.rows;
-    op.uses = TN_EACH_USES_STRIDES | TN_EACH_USES_OUT_DTYPE;
+    TN_PARAMS_MUTABLE(&op, elementwise)->axes = axes;
+    TN_PARAMS_MUTABLE(&op, elementwise)->elements = TN_PARAMS(&op, elementwise)->rows;
+    op.uses = TN_ELEMENTWISE_USES_STRIDES | TN_ELEMENTWISE_USES_OUT_DTYPE;
     compute(&op, (const operand *const[]){in, out}, 3);
 }
 
@@ -275,7 +280,7 @@ static void softmax(void **state)
         operand in = make_random(dtype, 3, shape, (int)dice(LAYOUTS));
         operand out = make_poisoned(dtype, 3, shape, not_repeated((int)dice(LAYOUTS)));
         tn_op op = each_op(TN_OP_SOFTMAX, 0, &out.layout, 1);
-        op.uses = logarithm ? TN_EACH_USES_LOG : 0;
+        op.uses = logarithm ? TN_ELEMENTWISE_USES_LOG : 0;
         compute(&op, (const operand *const[]){&in, &out}, 3);
         long double sum = 0;
         for (int64_t i = 0; i < elements_of(&out.layout); i++) {
@@ -353,7 +358,7 @@ static void norm(void **state)
         }
         tn_op op = each_op(TN_OP_NORM, kind, &out.layout, 1);
         op.count = 4;
-        op.as.each.value = 1e-5;
+        TN_PARAMS_MUTABLE(&op, elementwise)->value = 1e-5;
         compute(&op,
                 (const operand *const[]){&in, &out, turn % 2 ? &weight : NULL,
                                          turn % 4 > 1 ? &bias : NULL},
@@ -380,7 +385,7 @@ static void norm_in_place_and_far_from_0(void **state)
     tn_op op = each_op(TN_OP_NORM, TN_NORM_LAYER, &in.layout, 1);
     (void)state;
     op.count = 4;
-    op.uses = TN_EACH_USES_IN_PLACE;
+    op.uses = TN_ELEMENTWISE_USES_IN_PLACE;
     memcpy(in.first, x, sizeof x);
     compute(&op, (const operand *const[]){&in, &in, NULL, NULL}, 1);
     for (int i = 0; i < 4; i++)
@@ -403,7 +408,7 @@ static void rotary(void **state)
         operand sine = make_random(dice(5) ? dtype : TN_F32, 3, angles, (int)dice(LAYOUTS));
         tn_op op = each_op(TN_OP_ROTARY, kind, &out.layout, 1);
         op.count = 4;
-        op.as.each.size = size;
+        TN_PARAMS_MUTABLE(&op, elementwise)->size = size;
         compute(&op, (const operand *const[]){&in, &out, &cosine, &sine}, 3);
         for (int64_t i = 0; i < elements_of(&out.layout); i++) {
             const int64_t first = i / shape[2] * shape[2], e = i - first;

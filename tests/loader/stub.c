@@ -5,6 +5,7 @@
 #include "tenon/module/kernel.h"
 #include "tenon/module/language.h"
 #include "tenon/module/library.h"
+#include "tenon/module/op/matmul.h"
 #include "tenon/module/platform.h"
 
 #include <fcntl.h>

@@ -94,9 +94,9 @@ static tn_status run_counting(const tn_run *run, tn_error *err)
         continue;
     if (asks)
         atomic_store(&inner_status, examine(asks, small_fill, NULL));
-    const tn_each_op *each = &run->op->as.each;
+    const tn_elementwise_op *each = TN_PARAMS(run->op, elementwise);
     for (int64_t i = 0; i < each->elements; i++)
-        ((float *)tn_operand(run, TN_EACH_OUT))[i] = (float)each->value;
+        ((float *)tn_operand(run, TN_ELEMENTWISE_OUT))[i] = (float)each->value;
     atomic_fetch_add(&runs, 1);
     atomic_fetch_sub(&inside, 1);
     return TN_OK;
@@ -104,12 +104,12 @@ static tn_status run_counting(const tn_run *run, tn_error *err)
 
 static const tn_dtype only_f32[] = {TN_F32, TN_DTYPE_NONE};
 
-#define FILL_ROW(row_name)                                                                       \
-    {                                                                                            \
-        .struct_size = sizeof(tn_kernel_row), .name = row_name, .platform = "cpu",               \
-        .op = TN_OP_FILL, .version = 1, .dtypes = only_f32, .numerics = TN_NUM_RUN_TO_RUN,       \
-        .free_dims = TN_EACH_DIM_ALL, .flops_per_us = 1, .bytes_per_us = 1, .overhead_us = 1000, \
-        .run = run_counting                                                                      \
+#define FILL_ROW(row_name)                                                                 \
+    {                                                                                      \
+        .struct_size = sizeof(tn_kernel_row), .name = row_name, .platform = "cpu",         \
+        .op = TN_OP_FILL, .version = 1, .dtypes = only_f32, .numerics = TN_NUM_RUN_TO_RUN, \
+        .free_dims = TN_ELEMENTWISE_DIM_ALL, .flops_per_us = 1, .bytes_per_us = 1,         \
+        .overhead_us = 1000, .run = run_counting                                           \
     }
 static const tn_kernel_row one = FILL_ROW("cpu.fill.one"), two = FILL_ROW("cpu.fill.two");
 static const tn_kernel_row *const fill_rows[] = {&one, &two, NULL};
@@ -443,27 +443,28 @@ static void kernel_cannot_wait_for_its_own_test(void **state)
 static void smoke_problems_ask_for_everything(void **state)
 {
     static const tn_dtype dtypes[] = {TN_F32, TN_F64, TN_F16, TN_BF16, TN_I8, TN_C64};
-    static const uint64_t each = TN_EACH_USES_STRIDES | TN_EACH_USES_BROADCAST;
+    static const uint64_t each = TN_ELEMENTWISE_USES_STRIDES | TN_ELEMENTWISE_USES_BROADCAST;
     static const uint64_t wanted[TN_OP_KIND_MAX] = {
         [TN_OP_MATMUL] = (1 << 10) - 1,
         [TN_OP_PERMUTE] = each,
         [TN_OP_CAST] = each,
-        [TN_OP_FILL] = TN_EACH_USES_STRIDES,
-        [TN_OP_UNARY] = each | TN_EACH_USES_OUT_DTYPE | TN_EACH_USES_IN_PLACE,
-        [TN_OP_BINARY] = each | TN_EACH_USES_OUT_DTYPE | TN_EACH_USES_IN_PLACE,
-        [TN_OP_REDUCE] = each | TN_EACH_USES_OUT_DTYPE,
-        [TN_OP_SOFTMAX] = each | TN_EACH_USES_OUT_DTYPE | TN_EACH_USES_IN_PLACE | TN_EACH_USES_LOG,
-        [TN_OP_NORM] = each | TN_EACH_USES_OUT_DTYPE | TN_EACH_USES_IN_PLACE | TN_EACH_USES_WEIGHT |
-                       TN_EACH_USES_BIAS,
-        [TN_OP_ROTARY] = TN_EACH_USES_STRIDES | TN_EACH_USES_OUT_DTYPE | TN_EACH_USES_IN_PLACE |
-                         TN_EACH_USES_PARTIAL,
+        [TN_OP_FILL] = TN_ELEMENTWISE_USES_STRIDES,
+        [TN_OP_UNARY] = each | TN_ELEMENTWISE_USES_OUT_DTYPE | TN_ELEMENTWISE_USES_IN_PLACE,
+        [TN_OP_BINARY] = each | TN_ELEMENTWISE_USES_OUT_DTYPE | TN_ELEMENTWISE_USES_IN_PLACE,
+        [TN_OP_REDUCE] = each | TN_ELEMENTWISE_USES_OUT_DTYPE,
+        [TN_OP_SOFTMAX] = each | TN_ELEMENTWISE_USES_OUT_DTYPE | TN_ELEMENTWISE_USES_IN_PLACE |
+                          TN_ELEMENTWISE_USES_LOG,
+        [TN_OP_NORM] = each | TN_ELEMENTWISE_USES_OUT_DTYPE | TN_ELEMENTWISE_USES_IN_PLACE |
+                       TN_ELEMENTWISE_USES_WEIGHT | TN_ELEMENTWISE_USES_BIAS,
+        [TN_OP_ROTARY] = TN_ELEMENTWISE_USES_STRIDES | TN_ELEMENTWISE_USES_OUT_DTYPE |
+                         TN_ELEMENTWISE_USES_IN_PLACE | TN_ELEMENTWISE_USES_PARTIAL,
         [TN_OP_ATTENTION] = (1 << 16) - 1,
         [TN_OP_ATTENTION_BACKWARD] = TN_ATTENTION_USES_WINDOW | TN_ATTENTION_USES_MASK |
                                      TN_ATTENTION_USES_ADDITIVE | TN_ATTENTION_USES_GROUPS |
                                      TN_ATTENTION_USES_SOFTCAP | TN_ATTENTION_USES_DROPOUT |
                                      TN_ATTENTION_USES_VALUE_SIZE | TN_ATTENTION_USES_STRIDES |
                                      TN_ATTENTION_USES_OFFSET | TN_ATTENTION_USES_SEED,
-        [TN_OP_ATTENTION_MERGE] = TN_EACH_USES_STRIDES | TN_EACH_USES_OUT_DTYPE,
+        [TN_OP_ATTENTION_MERGE] = TN_ELEMENTWISE_USES_STRIDES | TN_ELEMENTWISE_USES_OUT_DTYPE,
     };
     (void)state;
     for (int32_t op = TN_OP_NONE + 1; op < TN_OP_KIND_MAX; op++) {

@@ -31,8 +31,8 @@ static _Atomic int runs, lies, admits;
 
 static tn_status run_pages(const tn_run *run, tn_error *err)
 {
-    const tn_each_op *each = &run->op->as.each;
-    float *out = tn_operand(run, TN_EACH_OUT);
+    const tn_elementwise_op *each = TN_PARAMS(run->op, elementwise);
+    float *out = tn_operand(run, TN_ELEMENTWISE_OUT);
     (void)err;
     for (int64_t i = 0; i < each->elements; i++)
         out[i] = (float)each->value;
@@ -44,7 +44,7 @@ static tn_status run_pages(const tn_run *run, tn_error *err)
 
 static tn_status admit_pages(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
-    int64_t rest = query->op->as.each.elements % 4096;
+    int64_t rest = TN_PARAMS(query->op, elementwise)->elements % 4096;
     (void)row;
     admits++;
     return rest == 0 ? TN_OK : tn_refuse(why, TN_REFUSE_SHAPE, "elements", 4096, rest);
@@ -67,7 +67,7 @@ static const tn_dtype only_f32[] = {TN_F32, TN_DTYPE_NONE};
                                        .admit = admit_pages,       \
                                        .run = run_pages}
 ROW(pages, 0, 16);
-ROW(paging, TN_EACH_DIM_ALL, 0);
+ROW(paging, TN_ELEMENTWISE_DIM_ALL, 0);
 ROW(torn, 0, 0);
 static const tn_kernel_row *const rows[] = {&pages, &paging, &torn, NULL};
 static const tn_module module = {.struct_size = sizeof module,

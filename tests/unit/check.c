@@ -388,7 +388,7 @@ static int trick;
 static tn_status run_trick(const tn_run *run, tn_error *err)
 {
     const tn_op *op = run->op;
-    const tn_matmul_op *mm = &op->as.matmul;
+    const tn_matmul_op *mm = TN_PARAMS(op, matmul);
     const tn_layout *l = op->operand;
     float *a = tn_operand(run, TN_MATMUL_A), *b = tn_operand(run, TN_MATMUL_B);
     float *c = tn_operand(run, TN_MATMUL_OUT);

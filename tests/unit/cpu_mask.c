@@ -20,10 +20,10 @@ static tn_status open_library(const tn_host *host, void **out_self, tn_error *er
 
 static tn_status run_fill(const tn_run *run, tn_error *err)
 {
-    float *out = tn_operand(run, TN_EACH_OUT);
+    float *out = tn_operand(run, TN_ELEMENTWISE_OUT);
     (void)err;
-    for (int64_t i = 0; i < run->op->as.each.elements; i++)
-        out[i] = (float)run->op->as.each.value;
+    for (int64_t i = 0; i < TN_PARAMS(run->op, elementwise)->elements; i++)
+        out[i] = (float)TN_PARAMS(run->op, elementwise)->value;
     runs++;
     return TN_OK;
 }

@@ -12,10 +12,10 @@ static void *_Atomic seen;         /* the stream of the latest run */
 /* Copies by the platform's own function, with the stream as it came. */
 static tn_status run(const tn_run *r, tn_error *err)
 {
-    const uint64_t bytes = (uint64_t)r->op->as.each.elements * sizeof(float);
+    const uint64_t bytes = (uint64_t)TN_PARAMS(r->op, elementwise)->elements * sizeof(float);
     const tn_copy_job job = {.struct_size = sizeof job,
-                             .to = tn_operand(r, TN_EACH_OUT),
-                             .from = tn_operand(r, TN_EACH_IN),
+                             .to = tn_operand(r, TN_ELEMENTWISE_OUT),
+                             .from = tn_operand(r, TN_ELEMENTWISE_IN),
                              .bytes = bytes,
                              .to_device = r->device,
                              .from_device = r->device,

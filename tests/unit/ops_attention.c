@@ -154,7 +154,7 @@ static void packed_sequences_have_one_batch(void **state)
     (void)state;
     packed_pieces();
     const tn_op *op = MAKE(PACKED, .lse = &lse.tensor, .max_queries = 4, .max_keys = 5);
-    const tn_attention_op *at = &op->as.attention;
+    const tn_attention_op *at = TN_PARAMS(op, attention);
     assert_int_equal(op->uses, TN_ATTENTION_USES_PACKED | TN_ATTENTION_USES_LSE);
     assert_true(at->batch == 3 && at->heads == 6 && at->queries == 4 && at->keys == 5);
     expect_layout(&op->operand[TN_ATTENTION_Q], TN_F32, LIST(1, 6, 9, 8, -1),
@@ -164,11 +164,11 @@ static void packed_sequences_have_one_batch(void **state)
     assert_string_equal(round_trip(op), "attention:f32:h=6,varlen=2x4;1,varlenk=2x5;2,d=8,lse=1");
     op = MAKE(PACKED, .lengths = &lengths.tensor);
     assert_int_equal(op->uses, TN_ATTENTION_USES_PACKED | TN_ATTENTION_USES_LENGTHS);
-    assert_true(op->as.attention.queries == 9 && op->as.attention.keys == 12);
+    assert_true(TN_PARAMS(op, attention)->queries == 9 && TN_PARAMS(op, attention)->keys == 12);
     assert_string_equal(round_trip(op),
                         "attention:f32:h=6,varlen=1x9;2x0,varlenk=1x12;2x0,d=8,used=1");
     op = MAKE(PACKED, .max_queries = 2, .max_keys = 3); /* the longest do not fill all rows */
-    assert_true(op->as.attention.queries == 2 && op->as.attention.keys == 3);
+    assert_true(TN_PARAMS(op, attention)->queries == 2 && TN_PARAMS(op, attention)->keys == 3);
     assert_string_equal(round_trip(op),
                         "attention:f32:h=6,varlen=3x2,rows=9,varlenk=3x3,rowsk=12,d=8");
     op = MAKE(PACKED, .max_queries = 3, .max_keys = 1);
@@ -189,8 +189,8 @@ static void pages_have_keys(void **state)
     paged_pieces();
     const tn_op *op = MAKE(PAGED);
     assert_int_equal(op->uses, TN_ATTENTION_USES_PAGES | TN_ATTENTION_USES_LENGTHS);
-    assert_true(op->as.attention.page == 4 && op->as.attention.keys == 12);
-    assert_true(op->as.attention.batch == 2 && op->as.attention.queries == 4);
+    assert_true(TN_PARAMS(op, attention)->page == 4 && TN_PARAMS(op, attention)->keys == 12);
+    assert_true(TN_PARAMS(op, attention)->batch == 2 && TN_PARAMS(op, attention)->queries == 4);
     expect_layout(&op->operand[TN_ATTENTION_K], TN_F32, LIST(7, 6, 4, 8, -1),
                   LIST(192, 32, 8, 1, -1));
     assert_string_equal(round_trip(op), "attention:f32:b=2,h=6,lq=4,lk=12,d=8,page=4,pool=7");
@@ -211,14 +211,14 @@ static void pages_have_keys(void **state)
     op = MAKE(PAGED, .layout = TN_LAYOUT_BLHD);
     expect_layout(&op->operand[TN_ATTENTION_V], TN_F32, LIST(7, 6, 4, 8, -1),
                   LIST(192, 8, 48, 1, -1));
-    assert_true(op->as.attention.page == 4 && op->as.attention.keys == 12);
+    assert_true(TN_PARAMS(op, attention)->page == 4 && TN_PARAMS(op, attention)->keys == 12);
 }
 
 static void expect_window(const tn_op *op, int64_t left, int64_t right, int32_t corner,
                           const char *text)
 {
-    assert_true(op->as.attention.left == left && op->as.attention.right == right);
-    assert_int_equal(op->as.attention.corner, corner);
+    assert_true(TN_PARAMS(op, attention)->left == left && TN_PARAMS(op, attention)->right == right);
+    assert_int_equal(TN_PARAMS(op, attention)->corner, corner);
     assert_int_equal(op->uses, left < 0 && right < 0 ? 0 : TN_ATTENTION_USES_WINDOW);
     char whole[128];
     snprintf(whole, sizeof whole, "attention:f32:b=2,h=6,lq=4,lk=5,d=8%s", text);
@@ -273,11 +273,12 @@ static void scale_has_a_default(void **state)
 {
     (void)state;
     pieces(TN_F32);
-    assert_true(MAKE(PLAIN, .scale = 0.5)->as.attention.scale == 0.5);
+    assert_true(TN_PARAMS(MAKE(PLAIN, .scale = 0.5), attention)->scale == 0.5);
     assert_contains(round_trip(&problem.op), ",scale=0.5");
-    assert_true(MAKE(PLAIN, .set = TN_ATTENTION_SET_SCALE)->as.attention.scale == 0);
+    assert_true(TN_PARAMS(MAKE(PLAIN, .set = TN_ATTENTION_SET_SCALE), attention)->scale == 0);
     assert_contains(round_trip(&problem.op), ",scale=0");
-    assert_true(MAKE(PLAIN, .scale = -2, .set = TN_ATTENTION_SET_SCALE)->as.attention.scale == -2);
+    assert_true(
+        TN_PARAMS(MAKE(PLAIN, .scale = -2, .set = TN_ATTENTION_SET_SCALE), attention)->scale == -2);
 }
 
 static void what_is_used_is_said(void **state)
@@ -293,7 +294,7 @@ static void what_is_used_is_said(void **state)
     const tn_op *op = MAKE(PLAIN, .dropout = 0.25, .seed = 3, .offset = 4,
                            .seed_tensor = DENSE(&seed, TABLES + 256, TN_I64, 2));
     assert_int_equal(op->uses, TN_ATTENTION_USES_DROPOUT | TN_ATTENTION_USES_SEED);
-    assert_true(op->as.attention.seed == 0 && op->as.attention.offset == 0);
+    assert_true(TN_PARAMS(op, attention)->seed == 0 && TN_PARAMS(op, attention)->offset == 0);
     assert_contains(round_trip(op), ",dropout=0.25,seed=device");
     const tn_attention_args older = {.struct_size = TN_UP_TO(tn_attention_args, workspace_bytes),
                                      PLAIN,
@@ -338,7 +339,7 @@ static void gradients_and_parts(void **state)
     assert_int_equal(op->kind, TN_OP_ATTENTION_BACKWARD);
     assert_int_equal(op->count, TN_ATTENTION_BACKWARD_OPERANDS);
     assert_int_equal(op->uses, TN_ATTENTION_USES_WINDOW | TN_ATTENTION_USES_MASK);
-    expect_layout(&op->operand[TN_ATTENTION_DK], TN_F64, LIST(2, 6, 5, 8, -1),
+    expect_layout(&op->operand[TN_ATTENTION_BACKWARD_DK], TN_F64, LIST(2, 6, 5, 8, -1),
                   LIST(240, 40, 8, 1, -1));
     assert_string_equal(round_trip(op),
                         "attention-backward:f64:b=2,h=6,lq=4,lk=5,d=8,mask=causal-br;bool");
@@ -366,12 +367,13 @@ static void gradients_and_parts(void **state)
                     .lse_other = &lse.tensor, .out = &out.tensor);
     assert_int_equal(op->count, TN_MERGE_OPERANDS);
     assert_int_equal(op->uses, 0);
-    assert_true(op->as.each.rows == 48 && op->as.each.size == 8 && op->as.each.elements == 384);
+    assert_true(TN_PARAMS(op, elementwise)->rows == 48 && TN_PARAMS(op, elementwise)->size == 8 &&
+                TN_PARAMS(op, elementwise)->elements == 384);
     assert_string_equal(round_trip(op), "attention-merge:f64:b=2,h=6,l=4,d=8");
     op = MAKE_MERGE(.in = DENSE(&q, 0, TN_F64, 2, 4, 6, 8), .lse_in = &lse.tensor,
                     .other = &q.tensor, .lse_other = &lse.tensor,
                     .out = DENSE(&out, OUT_AT, TN_F64, 2, 4, 6, 8), .layout = TN_LAYOUT_BLHD);
-    assert_int_equal(op->uses, TN_EACH_USES_STRIDES);
+    assert_int_equal(op->uses, TN_ELEMENTWISE_USES_STRIDES);
     assert_string_equal(round_trip(op), "attention-merge:f64:b=2,h=6,l=4,d=8,layout=blhd");
     pieces(TN_F64);
     REFUSED_MERGE("other: dimension 2 needs 4, as in has it, found 5", .in = &q.tensor,

@@ -80,10 +80,10 @@ static void roll_rows(const sizes *s, const int64_t *k_shape, bool packed, int64
         roll_layout(&op->operand[TN_ATTENTION_LSE], tni_attention_lse(s->dtype), q, 3, false);
     if (op->kind == TN_OP_ATTENTION)
         return;
-    roll_whole(&op->operand[TN_ATTENTION_DOUT], s->dtype, to, true);
-    roll_whole(&op->operand[TN_ATTENTION_DQ], s->dtype, q, false);
-    roll_whole(&op->operand[TN_ATTENTION_DK], s->dtype, k_shape, false);
-    roll_whole(&op->operand[TN_ATTENTION_DV], s->dtype, v, false);
+    roll_whole(&op->operand[TN_ATTENTION_BACKWARD_DOUT], s->dtype, to, true);
+    roll_whole(&op->operand[TN_ATTENTION_BACKWARD_DQ], s->dtype, q, false);
+    roll_whole(&op->operand[TN_ATTENTION_BACKWARD_DK], s->dtype, k_shape, false);
+    roll_whole(&op->operand[TN_ATTENTION_BACKWARD_DV], s->dtype, v, false);
 }
 
 static void roll_table(tn_op *op, int32_t operand, int64_t rows, int64_t columns)
@@ -98,14 +98,14 @@ static void roll_attention(tn_op *op)
     bool forward = op->kind == TN_OP_ATTENTION, packed = forward && roll(0, 3) == 0;
     bool paged = forward && roll(0, 3) == 0;
     int64_t k_shape[] = {s.batch, s.groups, s.keys, s.size}, rows = s.queries;
-    roll_numbers(&op->as.attention);
+    roll_numbers(TN_PARAMS_MUTABLE(op, attention));
     if (packed) {
         s.batch = s.batch ? s.batch : 1;
         rows = roll(s.queries, s.queries * s.batch);
         k_shape[0] = 1;
         k_shape[2] = roll(s.keys, s.keys * s.batch);
-        op->as.attention.queries = s.queries;
-        op->as.attention.keys = s.keys;
+        TN_PARAMS_MUTABLE(op, attention)->queries = s.queries;
+        TN_PARAMS_MUTABLE(op, attention)->keys = s.keys;
         roll_table(op, TN_ATTENTION_STARTS_Q, s.batch + 1, 0);
     }
     if (packed && !paged)
@@ -193,22 +193,24 @@ static void texts_are_read(void **state)
     tn_op op;
     (void)state;
     parse("attention:bf16:b=1,h=24,l=32760,d=128,mask=causal@cpu", &op);
-    assert_true(op.as.attention.queries == 32760 && op.as.attention.keys == 32760);
-    assert_true(op.as.attention.right == 0 && op.as.attention.left == -1);
+    assert_true(TN_PARAMS(&op, attention)->queries == 32760 &&
+                TN_PARAMS(&op, attention)->keys == 32760);
+    assert_true(TN_PARAMS(&op, attention)->right == 0 && TN_PARAMS(&op, attention)->left == -1);
     parse("attention:f32:h=2,varlen=3;2x5;0,d=4", &op);
-    assert_true(op.as.attention.batch == 4 && op.as.attention.queries == 5);
+    assert_true(TN_PARAMS(&op, attention)->batch == 4 && TN_PARAMS(&op, attention)->queries == 5);
     assert_int_equal(op.operand[TN_ATTENTION_K].shape[2], 13);
     parse("attention:f32:h=2,varlen=3;2,rows=9,varlenk=4;1,d=4", &op);
-    assert_true(op.as.attention.queries == 3 && op.operand[TN_ATTENTION_Q].shape[2] == 9);
-    assert_true(op.as.attention.keys == 4 && op.operand[TN_ATTENTION_K].shape[2] == 5);
+    assert_true(TN_PARAMS(&op, attention)->queries == 3 &&
+                op.operand[TN_ATTENTION_Q].shape[2] == 9);
+    assert_true(TN_PARAMS(&op, attention)->keys == 4 && op.operand[TN_ATTENTION_K].shape[2] == 5);
     parse("attention:f32:h=2,varlen=3;2,rows=9,d=4", &op); /* keys are as queries */
-    assert_true(op.as.attention.keys == 3 && op.operand[TN_ATTENTION_K].shape[2] == 9);
+    assert_true(TN_PARAMS(&op, attention)->keys == 3 && op.operand[TN_ATTENTION_K].shape[2] == 9);
     parse("attention:f32:h=2,varlen=1;1,d=4,page=16,lk=40", &op);
-    assert_true(op.as.attention.keys == 48 && op.operand[TN_ATTENTION_K].shape[0] == 6);
+    assert_true(TN_PARAMS(&op, attention)->keys == 48 && op.operand[TN_ATTENTION_K].shape[0] == 6);
     parse("attention:f32:h=1,l=4,d=4,mask=window-tl:2;1;padding,shift=-3", &op);
-    assert_true(op.as.attention.left == 2 && op.as.attention.right == 1);
-    assert_int_equal(op.as.attention.corner, TN_CORNER_TOP_LEFT);
-    assert_int_equal(op.as.attention.shift, -3);
+    assert_true(TN_PARAMS(&op, attention)->left == 2 && TN_PARAMS(&op, attention)->right == 1);
+    assert_int_equal(TN_PARAMS(&op, attention)->corner, TN_CORNER_TOP_LEFT);
+    assert_int_equal(TN_PARAMS(&op, attention)->shift, -3);
     assert_int_equal(op.uses,
                      TN_ATTENTION_USES_WINDOW | TN_ATTENTION_USES_MASK | TN_ATTENTION_USES_OFFSET);
     parse("attention:f32:h=1,l=4,d=4,dropout=0.5,seed=device", &op);
@@ -216,11 +218,11 @@ static void texts_are_read(void **state)
     parse("attention-backward:f32:h=1,l=4,d=4,dropout=0.5,seed=device", &op);
     assert_int_equal(op.operand[TN_ATTENTION_BACKWARD_SEED].dtype, TN_I64);
     parse("attention:f32:h=1,l=4,d=4,backend=nabla_attn", &op);
-    assert_int_equal(op.as.attention.backend, TN_BACKEND_NABLA_ATTN);
+    assert_int_equal(TN_PARAMS(&op, attention)->backend, TN_BACKEND_NABLA_ATTN);
     parse("attention-backward:f32:h=1,l=4,d=4,backend=FLASH_ATTN", &op);
-    assert_int_equal(op.as.attention.backend, TN_BACKEND_FLASH_ATTN);
+    assert_int_equal(TN_PARAMS(&op, attention)->backend, TN_BACKEND_FLASH_ATTN);
     parse("attention:f32:h=1,l=4,d=4,shift=5", &op); /* of no window there is no place */
-    assert_true(op.as.attention.shift == 0 && op.uses == 0);
+    assert_true(TN_PARAMS(&op, attention)->shift == 0 && op.uses == 0);
     parse("attention-merge:f16:h=3,l=4,d=5,lse=1,out=f32,layout=blhd", &op);
     assert_int_equal(op.operand[TN_MERGE_IN].stride[1], 5);
 }

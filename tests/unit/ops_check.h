@@ -7,6 +7,9 @@
 
 #include "op/fields.h"
 #include "tenon/dlpack.h"
+#include "tenon/module/op/attention.h"
+#include "tenon/module/op/elementwise.h"
+#include "tenon/module/op/matmul.h"
 
 #include <math.h>
 
@@ -74,7 +77,7 @@ static inline bool same_number(double a, double b)
     return (isnan(a) && isnan(b)) || memcmp(&a, &b, sizeof a) == 0;
 }
 
-static inline bool same_each(const tn_each_op *a, const tn_each_op *b)
+static inline bool same_each(const tn_elementwise_op *a, const tn_elementwise_op *b)
 {
     return a->kind == b->kind && a->axes == b->axes && a->elements == b->elements &&
            a->rows == b->rows && a->size == b->size && same_number(a->value, b->value) &&
@@ -106,9 +109,10 @@ static inline bool same_op(const tn_op *a, const tn_op *b)
     if (a->kind != b->kind || tni_op_key(b, y) != count || memcmp(x, y, count * sizeof x[0]) != 0)
         return false;
     if (tn_op_attention(a))
-        return same_attention(&a->as.attention, &b->as.attention);
-    return a->kind == TN_OP_MATMUL ? same_matmul(&a->as.matmul, &b->as.matmul)
-                                   : same_each(&a->as.each, &b->as.each);
+        return same_attention(TN_PARAMS(a, attention), TN_PARAMS(b, attention));
+    return a->kind == TN_OP_MATMUL
+               ? same_matmul(TN_PARAMS(a, matmul), TN_PARAMS(b, matmul))
+               : same_each(TN_PARAMS(a, elementwise), TN_PARAMS(b, elementwise));
 }
 
 /* The op from a text; the test ends when there is none. */

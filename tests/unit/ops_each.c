@@ -92,20 +92,20 @@ static void permute_orders_dimensions(void **state)
     const tn_tensor *in = DENSE(&x, 0, TN_I16, 2, 3, 4);
     const tn_op *op = MAKE(permute, .in = in, .out = DENSE(&y, 1024, TN_I16, 2, 3, 4));
     assert_true(op->kind == TN_OP_PERMUTE && op->uses == 0 && op->count == 2);
-    assert_int_equal(tn_op_each(op)->elements, 24);
+    assert_int_equal(tn_op_elementwise(op)->elements, 24);
     assert_string_equal(round_trip(op), "permute:i16:shape=2x3x4");
     const int32_t order[] = {2, 0, 1};
     op = MAKE(permute, .in = in, .out = DENSE(&y, 1024, TN_I16, 4, 2, 3), .order = order,
               .order_count = 3);
-    expect_layout(&op->operand[TN_EACH_IN], TN_I16, LIST(4, 2, 3, -1), LIST(1, 12, 4, -1));
-    expect_layout(&op->operand[TN_EACH_OUT], TN_I16, LIST(4, 2, 3, -1), LIST(6, 3, 1, -1));
-    assert_int_equal(op->uses, TN_EACH_USES_STRIDES);
+    expect_layout(&op->operand[TN_ELEMENTWISE_IN], TN_I16, LIST(4, 2, 3, -1), LIST(1, 12, 4, -1));
+    expect_layout(&op->operand[TN_ELEMENTWISE_OUT], TN_I16, LIST(4, 2, 3, -1), LIST(6, 3, 1, -1));
+    assert_int_equal(op->uses, TN_ELEMENTWISE_USES_STRIDES);
     assert_string_equal(round_trip(op), "permute:i16:shape=4x2x3,si=1;12;4");
     tn_op said;
     parse("permute:i16:shape=2x3x4,order=2;0;1", &said);
     assert_true(same_op(op, &said));
     parse("permute:i16:shape=2x3x4,order=2;0;1,si=24;8;2", &said); /* si are in's own */
-    expect_layout(&said.operand[TN_EACH_IN], TN_I16, LIST(4, 2, 3, -1), LIST(2, 24, 8, -1));
+    expect_layout(&said.operand[TN_ELEMENTWISE_IN], TN_I16, LIST(4, 2, 3, -1), LIST(2, 24, 8, -1));
     TEXT(permute, "permute:i8:shape=1x2x1x2x1x2x1x2,align=1;64",
          .in = DENSE(&z, 1, TN_I8, 1, 2, 1, 2, 1, 2, 1, 2),
          .out = DENSE(&v, 4096, TN_I8, 1, 2, 1, 2, 1, 2, 1, 2));
@@ -137,8 +137,9 @@ static void numbers_have_no_dimensions(void **state)
     TEXT(unary, "unary:f32:kind=exp", .in = in, .out = out, .kind = TN_UNARY_EXP);
     TEXT(binary, "binary:f32:kind=sub", .in = in, .other = in, .out = out, .kind = TN_BINARY_SUB);
     TEXT(reduce, "reduce:f32:kind=mean,axes=0", .in = in, .out = out, .kind = TN_REDUCE_MEAN);
-    assert_true(problem.op.as.each.size == 1 && problem.op.as.each.rows == 1);
-    assert_int_equal(problem.op.as.each.elements, 1);
+    assert_true(TN_PARAMS(&problem.op, elementwise)->size == 1 &&
+                TN_PARAMS(&problem.op, elementwise)->rows == 1);
+    assert_int_equal(TN_PARAMS(&problem.op, elementwise)->elements, 1);
     REFUSED(softmax, "in needs at least 1 dimension, found 0", .in = in, .out = out);
     REFUSED(norm, "in needs at least 1 dimension, found 0", .in = in, .out = out);
     REFUSED(rotary, "in needs at least 1 dimension, found 0", .in = in, .out = out, .cos = in,
@@ -182,9 +183,12 @@ static void fill_has_no_input(void **state)
     (void)state;
     const tn_tensor *out = DENSE(&y, 0, TN_F32, 10);
     const tn_op *op = MAKE(fill, .out = out, .value = 1.5);
-    assert_true(op->uses == 0 && op->count == 2 && op->operand[TN_EACH_IN].dtype == TN_DTYPE_NONE);
-    assert_true(problem.data[TN_EACH_IN] == NULL && problem.data[TN_EACH_OUT] == memory);
-    assert_true(op->as.each.value == 1.5 && op->as.each.elements == 10);
+    assert_true(op->uses == 0 && op->count == 2 &&
+                op->operand[TN_ELEMENTWISE_IN].dtype == TN_DTYPE_NONE);
+    assert_true(problem.data[TN_ELEMENTWISE_IN] == NULL &&
+                problem.data[TN_ELEMENTWISE_OUT] == memory);
+    assert_true(TN_PARAMS(op, elementwise)->value == 1.5 &&
+                TN_PARAMS(op, elementwise)->elements == 10);
     assert_string_equal(round_trip(op), "fill:f32:shape=10,value=1.5");
     TEXT(fill, "fill:f32:shape=10,value=0.1", .out = out, .value = 0.1);
     TEXT(fill, "fill:f32:shape=10,value=0x1.999999999999bp-4", .out = out,
@@ -210,13 +214,13 @@ static void unary_takes_what_has_a_meaning(void **state)
          .kind = TN_UNARY_GELU_TANH);
     assert_int_equal(problem.op.uses, 0);
     TEXT(unary, "unary:f32:kind=neg,shape=6x7,inplace=1", .in = in, .out = in);
-    assert_int_equal(problem.op.uses, TN_EACH_USES_IN_PLACE);
+    assert_int_equal(problem.op.uses, TN_ELEMENTWISE_USES_IN_PLACE);
     REFUSED(unary, "in shares memory with out", .in = in, .out = DENSE(&z, 28, TN_F32, 6, 7));
     REFUSED(unary, "in shares memory with out", .in = in,
             .out = piece_at(&z, 0, TN_F32, LIST(6, 7, -1), LIST(1, 6, -1)));
     TEXT(unary, "unary:bf16:kind=silu,shape=4,out=f32", .in = DENSE(&x, 0, TN_BF16, 4),
          .out = DENSE(&y, 4096, TN_F32, 4), .kind = TN_UNARY_SILU);
-    assert_int_equal(problem.op.uses, TN_EACH_USES_OUT_DTYPE);
+    assert_int_equal(problem.op.uses, TN_ELEMENTWISE_USES_OUT_DTYPE);
     REFUSED(unary, "out needs the dtype of in, bf16, or f32, found f64", .in = &x.tensor,
             .out = DENSE(&y, 4096, TN_F64, 4));
     REFUSED(unary, "out needs the dtype of in, f32, found bf16", .in = DENSE(&x, 0, TN_F32, 4),
@@ -244,18 +248,18 @@ static void uses_say_how_operands_lie(void **state)
     const tn_tensor *out = DENSE(&y, 8192, TN_F32, 6, 7);
     const tn_tensor *apart = piece_at(&x, 256, TN_F32, LIST(6, 7, -1), LIST(8, 1, -1));
     TEXT(unary, "unary:f32:kind=neg,shape=6x7,si=8;1", .in = apart, .out = out);
-    assert_int_equal(problem.op.uses, TN_EACH_USES_STRIDES);
+    assert_int_equal(problem.op.uses, TN_ELEMENTWISE_USES_STRIDES);
     TEXT(unary, "unary:f32:kind=neg,shape=6x7,si=7;-1",
          .in = piece_at(&x, 256, TN_F32, LIST(6, 7, -1), LIST(7, LESS, -1)), .out = out);
-    assert_int_equal(problem.op.uses, TN_EACH_USES_STRIDES);
+    assert_int_equal(problem.op.uses, TN_ELEMENTWISE_USES_STRIDES);
     TEXT(unary, "unary:f32:kind=neg,shape=6x7,si=0;1",
          .in = piece_at(&x, 256, TN_F32, LIST(6, 7, -1), LIST(0, 1, -1)), .out = out);
-    assert_int_equal(problem.op.uses, TN_EACH_USES_BROADCAST);
+    assert_int_equal(problem.op.uses, TN_ELEMENTWISE_USES_BROADCAST);
     TEXT(unary, "unary:f32:kind=neg,shape=6x7,si=1;0",
          .in = piece_at(&x, 256, TN_F32, LIST(6, 7, -1), LIST(1, 0, -1)), .out = out);
-    assert_int_equal(problem.op.uses, TN_EACH_USES_BROADCAST);
+    assert_int_equal(problem.op.uses, TN_ELEMENTWISE_USES_BROADCAST);
     MAKE(unary, .in = piece_at(&x, 256, TN_F32, LIST(6, 7, -1), LIST(2, 0, -1)), .out = out);
-    assert_int_equal(problem.op.uses, TN_EACH_USES_BROADCAST | TN_EACH_USES_STRIDES);
+    assert_int_equal(problem.op.uses, TN_ELEMENTWISE_USES_BROADCAST | TN_ELEMENTWISE_USES_STRIDES);
     out = DENSE(&y, 8192, TN_F32, 1, 7);
     MAKE(unary, .in = piece_at(&x, 256, TN_F32, LIST(1, 7, -1), LIST(0, 1, -1)), .out = out);
     assert_int_equal(problem.op.uses, 0);
@@ -263,7 +267,7 @@ static void uses_say_how_operands_lie(void **state)
     TEXT(unary, "unary:f32:kind=neg,shape=3x0x7", .out = out,
          .in = piece_at(&x, 256, TN_F32, LIST(3, 0, 7, -1), LIST(0, 99, INT64_MIN, -1)));
     assert_int_equal(problem.op.uses, 0);
-    assert_int_equal(problem.op.as.each.elements, 0);
+    assert_int_equal(TN_PARAMS(&problem.op, elementwise)->elements, 0);
 }
 
 static void binary_broadcasts(void **state)
@@ -272,16 +276,16 @@ static void binary_broadcasts(void **state)
     const tn_tensor *row = DENSE(&x, 0, TN_F32, 7), *column = DENSE(&z, 1024, TN_F32, 6, 1);
     const tn_tensor *out = DENSE(&y, 4096, TN_F32, 6, 7);
     const tn_op *op = MAKE(binary, .in = row, .other = column, .out = out, .kind = TN_BINARY_DIV);
-    expect_layout(&op->operand[TN_EACH_IN], TN_F32, LIST(6, 7, -1), LIST(0, 1, -1));
-    expect_layout(&op->operand[TN_EACH_OTHER], TN_F32, LIST(6, 7, -1), LIST(1, 0, -1));
-    assert_int_equal(op->uses, TN_EACH_USES_BROADCAST);
+    expect_layout(&op->operand[TN_ELEMENTWISE_IN], TN_F32, LIST(6, 7, -1), LIST(0, 1, -1));
+    expect_layout(&op->operand[TN_ELEMENTWISE_OTHER], TN_F32, LIST(6, 7, -1), LIST(1, 0, -1));
+    assert_int_equal(op->uses, TN_ELEMENTWISE_USES_BROADCAST);
     assert_string_equal(round_trip(op), "binary:f32:kind=div,shape=6x7,si=0;1,s2=1;0");
     double flops, bytes;
     tni_binary_class.cost(op, &flops, &bytes);
     assert_true(flops == 42 && bytes == (6 + 7 + 42) * 4);
     TEXT(binary, "binary:f32:kind=add,shape=6x7,s2=0;0,inplace=1", .in = out, .out = out,
          .other = NUMBER(&v, 2048, TN_F32));
-    assert_int_equal(op->uses, TN_EACH_USES_BROADCAST | TN_EACH_USES_IN_PLACE);
+    assert_int_equal(op->uses, TN_ELEMENTWISE_USES_BROADCAST | TN_ELEMENTWISE_USES_IN_PLACE);
     REFUSED(binary, "other shares memory with out", .in = row, .other = out, .out = out);
     REFUSED(binary, "in shares memory with out", .in = DENSE(&v, 4096, TN_F32, 1, 7),
             .other = column, .out = out);
@@ -309,11 +313,13 @@ static void reduce_puts_axes_last(void **state)
     const tn_tensor *in = DENSE(&x, 0, TN_F32, 2, 3, 4, 5);
     const tn_op *op = MAKE(reduce, .in = in, .out = DENSE(&y, 1024, TN_F32, 3, 5), .axes = 5,
                            .kind = TN_REDUCE_SUM);
-    expect_layout(&op->operand[TN_EACH_IN], TN_F32, LIST(3, 5, 2, 4, -1), LIST(20, 1, 60, 5, -1));
-    expect_layout(&op->operand[TN_EACH_OUT], TN_F32, LIST(3, 5, 1, 1, -1), LIST(5, 1, 0, 0, -1));
-    const tn_each_op *each = tn_op_each(op);
+    expect_layout(&op->operand[TN_ELEMENTWISE_IN], TN_F32, LIST(3, 5, 2, 4, -1),
+                  LIST(20, 1, 60, 5, -1));
+    expect_layout(&op->operand[TN_ELEMENTWISE_OUT], TN_F32, LIST(3, 5, 1, 1, -1),
+                  LIST(5, 1, 0, 0, -1));
+    const tn_elementwise_op *each = tn_op_elementwise(op);
     assert_true(each->axes == 2 && each->size == 8 && each->rows == 15 && each->elements == 15);
-    assert_int_equal(op->uses, TN_EACH_USES_STRIDES);
+    assert_int_equal(op->uses, TN_ELEMENTWISE_USES_STRIDES);
     assert_string_equal(round_trip(op), "reduce:f32:kind=sum,shape=3x5x2x4,axes=2,si=20;1;60;5");
     tn_op dropped = *op;
     op = MAKE(reduce, .in = in, .out = DENSE(&y, 1024, TN_F32, 1, 3, 1, 5), .axes = 5, .keep = 1);
@@ -378,7 +384,8 @@ static void reduce_of_nothing(void **state)
     (void)state;
     const tn_tensor *in = DENSE(&x, 0, TN_F32, 3, 0), *out = DENSE(&y, 1024, TN_F32, 3);
     TEXT(reduce, "reduce:f32:kind=sum,shape=3x0,axes=1", .in = in, .out = out, .axes = 2);
-    assert_true(problem.op.as.each.rows == 3 && problem.op.as.each.size == 0);
+    assert_true(TN_PARAMS(&problem.op, elementwise)->rows == 3 &&
+                TN_PARAMS(&problem.op, elementwise)->size == 0);
     REFUSED(reduce, "max of no elements is nothing", .in = in, .out = out, .axes = 2,
             .kind = TN_REDUCE_MAX);
     REFUSED(reduce, "min of no elements is nothing", .in = in, .out = NUMBER(&z, 2048, TN_F32),
@@ -393,7 +400,7 @@ static void reduce_of_nothing(void **state)
     expect_refused("reduce:f32:kind=sun,shape=3x4", "; did you mean sum?");
     tn_op op;
     parse("reduce:f32:kind=sum,shape=3x4", &op);
-    assert_int_equal(op.as.each.axes, 2);
+    assert_int_equal(TN_PARAMS(&op, elementwise)->axes, 2);
 }
 
 static void softmax_is_along_any_dimension(void **state)
@@ -401,13 +408,14 @@ static void softmax_is_along_any_dimension(void **state)
     (void)state;
     const tn_tensor *in = DENSE(&x, 0, TN_F32, 2, 3, 4), *out = DENSE(&y, 1024, TN_F32, 2, 3, 4);
     const tn_op *op = MAKE(softmax, .in = in, .out = out);
-    assert_true(op->uses == 0 && op->as.each.rows == 6 && op->as.each.size == 4);
+    assert_true(op->uses == 0 && TN_PARAMS(op, elementwise)->rows == 6 &&
+                TN_PARAMS(op, elementwise)->size == 4);
     assert_string_equal(round_trip(op), "softmax:f32:shape=2x3x4");
     op = MAKE(softmax, .in = in, .out = out, .axis = 2, .log = 1);
-    assert_int_equal(op->uses, TN_EACH_USES_STRIDES | TN_EACH_USES_LOG);
-    expect_layout(&op->operand[TN_EACH_IN], TN_F32, LIST(3, 4, 2, -1), LIST(4, 1, 12, -1));
-    expect_layout(&op->operand[TN_EACH_OUT], TN_F32, LIST(3, 4, 2, -1), LIST(4, 1, 12, -1));
-    assert_true(op->as.each.rows == 12 && op->as.each.size == 2);
+    assert_int_equal(op->uses, TN_ELEMENTWISE_USES_STRIDES | TN_ELEMENTWISE_USES_LOG);
+    expect_layout(&op->operand[TN_ELEMENTWISE_IN], TN_F32, LIST(3, 4, 2, -1), LIST(4, 1, 12, -1));
+    expect_layout(&op->operand[TN_ELEMENTWISE_OUT], TN_F32, LIST(3, 4, 2, -1), LIST(4, 1, 12, -1));
+    assert_true(TN_PARAMS(op, elementwise)->rows == 12 && TN_PARAMS(op, elementwise)->size == 2);
     assert_string_equal(round_trip(op), "softmax:f32:shape=3x4x2,log=1,si=4;1;12,so=4;1;12");
     TEXT(softmax, "softmax:f32:shape=2x4x3,si=12;1;4,so=12;1;4,inplace=1", .in = in, .out = in,
          .axis = 1);
@@ -429,20 +437,21 @@ static void norm_has_rows_for_all(void **state)
     (void)state;
     const tn_tensor *in = DENSE(&x, 0, TN_BF16, 6, 8), *out = DENSE(&y, 1024, TN_BF16, 6, 8);
     const tn_op *op = MAKE(norm, .in = in, .out = out);
-    assert_true(op->uses == 0 && op->as.each.rows == 6 && op->as.each.size == 8);
-    assert_true(op->as.each.value == 1e-5);
+    assert_true(op->uses == 0 && TN_PARAMS(op, elementwise)->rows == 6 &&
+                TN_PARAMS(op, elementwise)->size == 8);
+    assert_true(TN_PARAMS(op, elementwise)->value == 1e-5);
     assert_string_equal(round_trip(op), "norm:bf16:kind=layer,shape=6x8");
     op = MAKE(norm, .in = in, .out = out, .weight = DENSE(&z, 2048, TN_BF16, 8),
               .bias = DENSE(&v, 3072, TN_F32, 1, 8), .kind = TN_NORM_RMS, .epsilon = 1e-6);
     expect_layout(&op->operand[TN_NORM_WEIGHT], TN_BF16, LIST(6, 8, -1), LIST(0, 1, -1));
     expect_layout(&op->operand[TN_NORM_BIAS], TN_F32, LIST(6, 8, -1), LIST(0, 1, -1));
-    assert_int_equal(op->uses, TN_EACH_USES_WEIGHT | TN_EACH_USES_BIAS);
+    assert_int_equal(op->uses, TN_ELEMENTWISE_USES_WEIGHT | TN_ELEMENTWISE_USES_BIAS);
     assert_string_equal(round_trip(op), "norm:bf16:kind=rms,shape=6x8,eps=1e-06,weight=1,bias=f32");
     TEXT(norm, "norm:bf16:kind=layer,shape=6x8,eps=0,bias=1,sbias=0;2,inplace=1", .in = in,
          .out = in, .set = TN_NORM_SET_EPSILON,
          .bias = piece_at(&v, 3072, TN_BF16, LIST(8, -1), LIST(2, -1)));
-    assert_int_equal(problem.op.uses,
-                     TN_EACH_USES_BIAS | TN_EACH_USES_STRIDES | TN_EACH_USES_IN_PLACE);
+    assert_int_equal(problem.op.uses, TN_ELEMENTWISE_USES_BIAS | TN_ELEMENTWISE_USES_STRIDES |
+                                          TN_ELEMENTWISE_USES_IN_PLACE);
     MAKE(norm, .in = in, .out = out, .weight = DENSE(&z, 2048, TN_BF16, 8));
     double flops, bytes;
     tni_norm_class.cost(&problem.op, &flops, &bytes);
@@ -481,18 +490,18 @@ static void rotary_broadcasts_its_angles(void **state)
     const tn_tensor *out = DENSE(&y, 1024, TN_F16, 1, 3, 5, 8);
     const tn_tensor *cos = DENSE(&z, 2048, TN_F16, 5, 4), *sin = DENSE(&v, 3072, TN_F32, 5, 4);
     const tn_op *op = MAKE(rotary, .in = in, .out = out, .cos = cos, .sin = sin);
-    assert_int_equal(op->uses, TN_EACH_USES_BROADCAST);
-    assert_true(op->as.each.rows == 15 && op->as.each.size == 8);
+    assert_int_equal(op->uses, TN_ELEMENTWISE_USES_BROADCAST);
+    assert_true(TN_PARAMS(op, elementwise)->rows == 15 && TN_PARAMS(op, elementwise)->size == 8);
     expect_layout(&op->operand[TN_ROTARY_COS], TN_F16, LIST(1, 3, 5, 4, -1), LIST(1, 0, 4, 1, -1));
     assert_string_equal(round_trip(op), "rotary:f16:kind=halves,shape=1x3x5x8,sin=f32");
     op = MAKE(rotary, .in = in, .out = in, .cos = DENSE(&z, 2048, TN_F16, 5, 2),
               .sin = DENSE(&v, 3072, TN_F16, 5, 2), .size = 4, .kind = TN_ROTARY_PAIRS);
-    assert_int_equal(op->uses,
-                     TN_EACH_USES_BROADCAST | TN_EACH_USES_PARTIAL | TN_EACH_USES_IN_PLACE);
+    assert_int_equal(op->uses, TN_ELEMENTWISE_USES_BROADCAST | TN_ELEMENTWISE_USES_PARTIAL |
+                                   TN_ELEMENTWISE_USES_IN_PLACE);
     assert_string_equal(round_trip(op), "rotary:f16:kind=pairs,shape=1x3x5x8,size=4,inplace=1");
     op = MAKE(rotary, .in = in, .out = out, .cos = DENSE(&z, 2048, TN_F16, 3, 5, 2),
               .sin = DENSE(&v, 3072, TN_F16, 3, 5, 2), .size = 4);
-    assert_int_equal(op->uses, TN_EACH_USES_PARTIAL);
+    assert_int_equal(op->uses, TN_ELEMENTWISE_USES_PARTIAL);
     assert_string_equal(round_trip(op), "rotary:f16:kind=halves,shape=1x3x5x8,size=4,"
                                         "scos=1;10;2;1,ssin=1;10;2;1");
     REFUSED(rotary, "size needs an even number up to in's last dimension, 8, found 3", .in = in,
@@ -510,7 +519,7 @@ static void rotary_broadcasts_its_angles(void **state)
          .sin = DENSE(&v, 3072, TN_F16, 5, 0));
     tn_op said;
     parse("rotary:bf16:kind=halves,shape=1x24x4096x128,size=64", &said);
-    assert_int_equal(said.uses, TN_EACH_USES_BROADCAST | TN_EACH_USES_PARTIAL);
+    assert_int_equal(said.uses, TN_ELEMENTWISE_USES_BROADCAST | TN_ELEMENTWISE_USES_PARTIAL);
     expect_refused("rotary:f32:kind=halves,shape=4x5", "last dimension, 5, found 5");
     expect_refused("rotary:f32:kind=halves", "shape is missing");
 }
@@ -554,11 +563,11 @@ static void plans_serve_all_shapes(void **state)
     parse("softmax:f32:shape=2x3", &a);
     parse("softmax:f32:shape=20x300", &b);
     assert_false(same_op(&a, &b));
-    tni_op_free(&a, TN_EACH_DIM_ALL, &a);
-    tni_op_free(&b, TN_EACH_DIM_ALL, &b);
+    tni_op_free(&a, TN_ELEMENTWISE_DIM_ALL, &a);
+    tni_op_free(&b, TN_ELEMENTWISE_DIM_ALL, &b);
     assert_true(same_op(&a, &b));
     parse("softmax:f32:shape=20x300,log=1", &b);
-    tni_op_free(&b, TN_EACH_DIM_ALL, &b);
+    tni_op_free(&b, TN_ELEMENTWISE_DIM_ALL, &b);
     assert_false(same_op(&a, &b));
 }
 

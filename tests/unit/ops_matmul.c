@@ -83,12 +83,12 @@ static void numbers_have_defaults(void **state)
     assert_string_equal(round_trip(op), "matmul:bf16:m=2,n=4,k=3,bias=1,act=gelu-tanh,alpha=0.1,"
                                         "beta=-2,out=f32,acc=bf16");
     op = MAKE(.a = &a.tensor, .b = &b.tensor, .out = &c.tensor, .set = TN_MATMUL_SET_ALPHA);
-    assert_true(op->as.matmul.alpha == 0 && op->as.matmul.acc == TN_F32);
+    assert_true(TN_PARAMS(op, matmul)->alpha == 0 && TN_PARAMS(op, matmul)->acc == TN_F32);
     assert_int_equal(op->uses, TN_MATMUL_USES_ALPHA | TN_MATMUL_USES_OUT_DTYPE);
     pieces(TN_I8, TN_I32);
     op = MAKE(.a = &a.tensor, .b = &b.tensor, .out = &c.tensor);
     assert_int_equal(op->uses, 0);
-    assert_int_equal(op->as.matmul.acc, TN_I32);
+    assert_int_equal(TN_PARAMS(op, matmul)->acc, TN_I32);
 }
 
 static void transposes_are_strides(void **state)
@@ -123,7 +123,7 @@ static void batches_broadcast(void **state)
     DENSE(&z, 16384, TN_F32, 5, 7, 2, 4);
     const tn_op *op = MAKE(.a = &x.tensor, .b = &y.tensor, .out = &z.tensor);
     assert_int_equal(op->uses, TN_MATMUL_USES_BATCH | TN_MATMUL_USES_BROADCAST);
-    assert_true(op->as.matmul.matrices == 35 && op->as.matmul.batch_rank == 2);
+    assert_true(TN_PARAMS(op, matmul)->matrices == 35 && TN_PARAMS(op, matmul)->batch_rank == 2);
     expect_layout(&op->operand[TN_MATMUL_A], TN_F32, LIST(5, 7, 2, 3, -1), LIST(6, 0, 3, 1, -1));
     expect_layout(&op->operand[TN_MATMUL_B], TN_F32, LIST(5, 7, 3, 4, -1), LIST(0, 12, 4, 1, -1));
     assert_string_equal(round_trip(op), "matmul:f32:m=2,n=4,k=3,batch=5x7,sa=6;0;3;1,sb=0;12;4;1");
@@ -283,7 +283,7 @@ static void floats_of_8_bits_have_scales(void **state)
     NUMBER(&one, 10240, TN_F32);
     const tn_op *op = MAKE(.a = &a.tensor, .b = &b.tensor, .out = &c.tensor);
     assert_int_equal(op->uses, 0);
-    assert_int_equal(op->as.matmul.acc, TN_F32);
+    assert_int_equal(TN_PARAMS(op, matmul)->acc, TN_F32);
     assert_string_equal(round_trip(op), "matmul:f8_e4m3fn:m=2,n=4,k=3,b=f8_e5m2");
     op = MAKE(.a = &a.tensor, .b = &b.tensor, .out = &c.tensor, .scale_a = &rows.tensor,
               .scale_b = &columns.tensor);
@@ -408,7 +408,7 @@ static void plans_serve_free_dimensions(void **state)
     tni_op_free(&small, TN_MATMUL_DIM_M | TN_MATMUL_DIM_N, &free_small);
     tni_op_free(&great, TN_MATMUL_DIM_M | TN_MATMUL_DIM_N, &free_great);
     assert_true(same_op(&free_small, &free_great));
-    assert_int_equal(free_small.as.matmul.k, 3);
+    assert_int_equal(TN_PARAMS(&free_small, matmul)->k, 3);
     tni_op_free(&great, TN_MATMUL_DIM_M, &free_great);
     assert_false(same_op(&free_small, &free_great));
     tni_op_free(&great, 0, &free_great);
@@ -422,9 +422,9 @@ static void texts_are_read(void **state)
     parse("matmul:f32:m=2,n=4,k=3,ta=1", &op);
     expect_layout(&op.operand[TN_MATMUL_A], TN_F32, LIST(2, 3, -1), LIST(1, 2, -1));
     parse("matmul:i8:k=0,n=4,m=0", &op);
-    assert_true(op.as.matmul.k == 0 && op.operand[TN_MATMUL_OUT].dtype == TN_I32);
+    assert_true(TN_PARAMS(&op, matmul)->k == 0 && op.operand[TN_MATMUL_OUT].dtype == TN_I32);
     parse("matmul:f64:m=1,n=1,k=1,alpha=0x1.8p+1,beta=-0.25", &op);
-    assert_true(op.as.matmul.alpha == 3 && op.as.matmul.beta == -0.25);
+    assert_true(TN_PARAMS(&op, matmul)->alpha == 3 && TN_PARAMS(&op, matmul)->beta == -0.25);
     expect_refused("matmul:f32:m=2,n=4", "k is missing");
     expect_refused("matmul:f32:m=-2,n=4,k=1",
                    "m needs a whole number from 0 to 9223372036854775807, found \"-2\"");
@@ -459,7 +459,7 @@ static void one_of_several_is_told_apart(void **state)
     const tn_op *op = MAKE(.a = &a.tensor, .b = &b.tensor, .out = &c.tensor);
     assert_string_equal(round_trip(op), "matmul:f32:m=2,n=4,k=3");
     tn_op grouped = *op;
-    grouped.as.matmul.grouped = 1;
+    TN_PARAMS_MUTABLE(&grouped, matmul)->grouped = 1;
     assert_string_equal(round_trip(&grouped), "matmul:f32:m=2,n=4,k=3,grouped=1");
     const size_t count = tni_op_key(op, key);
     assert_int_equal(tni_op_key(&grouped, other), count);

@@ -3,6 +3,7 @@
 #include "ops_roll.h"
 
 #include "base/op_words.h"
+#include "tenon/module/ops.h"
 
 static const tn_dtype all[] = {
 #define DTYPE(name, word, code, bits) name,
@@ -61,10 +62,11 @@ static void roll_matmul(tn_op *op)
     tn_dtype acc = is_narrow(dtype) || is_small(dtype) ? (tn_dtype)TN_F32
                    : dtype == TN_I8                    ? (tn_dtype)TN_I32
                                                        : dtype;
-    op->as.matmul = (tn_matmul_op){.activation = real ? (int32_t)roll(0, TN_ACT_COUNT - 1) : 0,
-                                   .acc = is_narrow(dtype) && roll(0, 1) ? dtype : acc,
-                                   .alpha = roll(0, 1) ? 1 : roll_real(),
-                                   .beta = roll(0, 1) ? 0 : roll_real()};
+    *TN_PARAMS_MUTABLE(op, matmul) =
+        (tn_matmul_op){.activation = real ? (int32_t)roll(0, TN_ACT_COUNT - 1) : 0,
+                       .acc = is_narrow(dtype) && roll(0, 1) ? dtype : acc,
+                       .alpha = roll(0, 1) ? 1 : roll_real(),
+                       .beta = roll(0, 1) ? 0 : roll_real()};
 }
 
 static int32_t kinds_of(int32_t op)
@@ -81,8 +83,8 @@ static int32_t kinds_of(int32_t op)
 
 static void roll_tables(tn_op *op, const int64_t *shape, int32_t rank)
 {
-    tn_dtype dtype = op->operand[TN_EACH_IN].dtype;
-    for (int32_t i = TN_EACH_OUT + 1; i < op->count; i++) {
+    tn_dtype dtype = op->operand[TN_ELEMENTWISE_IN].dtype;
+    for (int32_t i = TN_ELEMENTWISE_OUT + 1; i < op->count; i++) {
         tn_dtype its = roll(0, 2) == 0 ? (tn_dtype)TN_F32 : dtype;
         int64_t angles[TN_OP_RANK_MAX];
         memcpy(angles, shape, sizeof angles);
@@ -90,7 +92,7 @@ static void roll_tables(tn_op *op, const int64_t *shape, int32_t rank)
             roll_layout(&op->operand[i], its, &shape[rank - 1], 1, false);
         if (op->kind != TN_OP_ROTARY)
             continue;
-        angles[rank - 1] = op->as.each.size / 2;
+        angles[rank - 1] = TN_PARAMS(op, elementwise)->size / 2;
         roll_smaller(&op->operand[i], its, angles, rank);
     }
 }
@@ -106,34 +108,37 @@ static void roll_each(tn_op *op)
     out = op->kind == TN_OP_CAST ? PICK(all) : out;
     for (int32_t i = 0; i < rank; i++)
         shape[i] = rank > 4 ? roll(0, 3) : roll_size();
-    op->as.each = (tn_each_op){.kind = (int32_t)roll(0, kinds_of(op->kind) - 1)};
+    *TN_PARAMS_MUTABLE(op, elementwise) =
+        (tn_elementwise_op){.kind = (int32_t)roll(0, kinds_of(op->kind) - 1)};
     if (op->kind == TN_OP_FILL) {
-        op->as.each.value = roll_real();
-        op->as.each.imaginary = dtype == TN_C64 || dtype == TN_C128 ? roll_real() : 0;
+        TN_PARAMS_MUTABLE(op, elementwise)->value = roll_real();
+        TN_PARAMS_MUTABLE(op, elementwise)->imaginary =
+            dtype == TN_C64 || dtype == TN_C128 ? roll_real() : 0;
     } else
-        roll_layout(&op->operand[TN_EACH_IN], dtype, shape, rank, true);
+        roll_layout(&op->operand[TN_ELEMENTWISE_IN], dtype, shape, rank, true);
     if (op->kind == TN_OP_BINARY) {
-        roll_smaller(&op->operand[TN_EACH_IN], dtype, shape, rank);
-        roll_smaller(&op->operand[TN_EACH_OTHER], dtype, shape, rank);
+        roll_smaller(&op->operand[TN_ELEMENTWISE_IN], dtype, shape, rank);
+        roll_smaller(&op->operand[TN_ELEMENTWISE_OTHER], dtype, shape, rank);
     }
     if (op->kind == TN_OP_NORM)
-        op->as.each.value = roll(0, 1) ? 1e-5 : fabs(roll_real());
+        TN_PARAMS_MUTABLE(op, elementwise)->value = roll(0, 1) ? 1e-5 : fabs(roll_real());
     if (op->kind == TN_OP_ROTARY) {
-        shape[rank - 1] = op->operand[TN_EACH_IN].shape[rank - 1] &= ~INT64_C(1);
-        op->as.each.size = shape[rank - 1] / 2 > 0 ? 2 * roll(1, shape[rank - 1] / 2) : 0;
+        shape[rank - 1] = op->operand[TN_ELEMENTWISE_IN].shape[rank - 1] &= ~INT64_C(1);
+        TN_PARAMS_MUTABLE(op, elementwise)->size =
+            shape[rank - 1] / 2 > 0 ? 2 * roll(1, shape[rank - 1] / 2) : 0;
     }
     roll_tables(op, shape, rank);
     if (op->kind == TN_OP_REDUCE) {
-        op->as.each.axes = rank ? (int32_t)roll(1, rank) : 0;
-        for (int32_t i = rank - op->as.each.axes; i < rank; i++)
+        TN_PARAMS_MUTABLE(op, elementwise)->axes = rank ? (int32_t)roll(1, rank) : 0;
+        for (int32_t i = rank - TN_PARAMS(op, elementwise)->axes; i < rank; i++)
             shape[i] = 1;
     }
-    roll_layout(&op->operand[TN_EACH_OUT], out, shape, rank, false);
+    roll_layout(&op->operand[TN_ELEMENTWISE_OUT], out, shape, rank, false);
     if (op->kind == TN_OP_SOFTMAX && roll(0, 1))
-        op->uses |= TN_EACH_USES_LOG;
+        op->uses |= TN_ELEMENTWISE_USES_LOG;
     if (tni_op_class_of(op->kind)->may_be_in_place && roll(0, 5) == 0) {
-        op->operand[TN_EACH_IN] = op->operand[TN_EACH_OUT];
-        op->uses |= TN_EACH_USES_IN_PLACE;
+        op->operand[TN_ELEMENTWISE_IN] = op->operand[TN_ELEMENTWISE_OUT];
+        op->uses |= TN_ELEMENTWISE_USES_IN_PLACE;
     }
 }
 
@@ -224,10 +229,10 @@ static void classes_are_found(void **state)
     assert_null(tni_op_class_find("Matmul"));
     for (int32_t kind = TN_OP_NONE + 1; kind < TN_OP_KIND_MAX; kind++) {
         const tni_op_class *class = tni_op_class_of(kind);
-        assert_int_equal(class != NULL, tni_op_words[kind] != NULL);
+        assert_int_equal(class != NULL, tni_op_word(kind) != NULL);
         if (!class)
             continue;
-        assert_string_equal(class->word, tni_op_words[kind]);
+        assert_string_equal(class->word, tni_op_word(kind));
         count++;
         assert_int_equal(class->kind, kind);
         assert_ptr_equal(tni_op_class_find(class->word), class);

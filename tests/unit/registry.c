@@ -8,6 +8,7 @@
 #include "tenon/module/kernel.h"
 #include "tenon/module/language.h"
 #include "tenon/module/library.h"
+#include "tenon/module/op/matmul.h"
 
 static void stages_and_origins_have_names(void **state)
 {
@@ -499,8 +500,8 @@ static void bad_kernels_are_refused(void **state)
         TEXT(kernel.name, "acme matmul",
              "name needs 1 to 96 of a-z 0-9 - _ ., beginning with a letter or digit; found"),
         TEXT(kernel.platform, "a.b", "kernel row 1 \"acme.matmul\": platform needs"),
-        SET(kernel.op, int32_t, TN_OP_NONE, "op needs a TN_OP_..., found 0"),
-        SET(kernel.op, int32_t, TN_OP_COUNT, "op needs a TN_OP_..., found 64"),
+        SET(kernel.op, int32_t, TN_OP_NONE, "op needs 1 to 63, found 0"),
+        SET(kernel.op, int32_t, TN_OP_KIND_MAX, "op needs 1 to 63, found 64"),
         SET(kernel.version, uint32_t, 0, "version needs 1 or more, found 0"),
         SET(kernel.dtypes, tn_dtype *, NULL, "dtypes needs at least one type"),
         SET(kernel.dtypes, tn_dtype *, none, "dtypes needs at least one type"),

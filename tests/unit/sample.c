@@ -39,11 +39,11 @@ static _Atomic int lies[KERNELS];
 
 static tn_status negate(const tn_run *run, tn_error *err)
 {
-    const float *in = tn_operand(run, TN_EACH_IN);
-    float *out = tn_operand(run, TN_EACH_OUT);
+    const float *in = tn_operand(run, TN_ELEMENTWISE_IN);
+    float *out = tn_operand(run, TN_ELEMENTWISE_OUT);
     int index = run->row->name[strlen("cpu.unary.")] - 'a';
     (void)err;
-    for (int64_t i = 0; i < run->op->as.each.elements; i++)
+    for (int64_t i = 0; i < TN_PARAMS(run->op, elementwise)->elements; i++)
         out[i] = -in[i];
     if (atomic_load(&lies[index]) > 0 && atomic_fetch_sub(&lies[index], 1) > 0)
         out[1] += 1;
@@ -52,17 +52,17 @@ static tn_status negate(const tn_run *run, tn_error *err)
 
 static const tn_dtype only_f32[] = {TN_F32, TN_DTYPE_NONE};
 
-#define ROW(letter)                                                        \
-    static const tn_kernel_row letter = {.struct_size = sizeof letter,     \
-                                         .name = "cpu.unary." #letter,     \
-                                         .platform = "cpu",                \
-                                         .op = TN_OP_UNARY,                \
-                                         .version = 1,                     \
-                                         .dtypes = only_f32,               \
-                                         .honours = TN_EACH_USES_IN_PLACE, \
-                                         .flops_per_us = 1,                \
-                                         .bytes_per_us = 1,                \
-                                         .overhead_us = 1000,              \
+#define ROW(letter)                                                               \
+    static const tn_kernel_row letter = {.struct_size = sizeof letter,            \
+                                         .name = "cpu.unary." #letter,            \
+                                         .platform = "cpu",                       \
+                                         .op = TN_OP_UNARY,                       \
+                                         .version = 1,                            \
+                                         .dtypes = only_f32,                      \
+                                         .honours = TN_ELEMENTWISE_USES_IN_PLACE, \
+                                         .flops_per_us = 1,                       \
+                                         .bytes_per_us = 1,                       \
+                                         .overhead_us = 1000,                     \
                                          .run = negate}
 ROW(a);
 ROW(b);
@@ -76,7 +76,7 @@ static tn_status merge(const tn_run *run, tn_error *err)
     float *out = tn_operand(run, TN_MERGE_OUT), *lse = tn_operand(run, TN_MERGE_LSE);
     const int64_t size = run->op->operand[TN_MERGE_OUT].shape[3];
     (void)err;
-    for (int64_t i = 0; i < run->op->as.each.elements; i++) {
+    for (int64_t i = 0; i < TN_PARAMS(run->op, elementwise)->elements; i++) {
         double x = exp((double)lse_in[0][i / size]), y = exp((double)lse_in[1][i / size]);
         out[i] = (float)((x * (double)in[0][i] + y * (double)in[1][i]) / (x + y));
         lse[i / size] = (float)log(x + y) + 0.5F;

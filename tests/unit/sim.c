@@ -168,7 +168,7 @@ void sim_set(const double us[SIM_KERNELS], const double predicted[SIM_KERNELS])
                                   .version = 1,
                                   .dtypes = dtypes,
                                   .numerics = TN_NUM_RUN_TO_RUN,
-                                  .honours = TN_EACH_USES_STRIDES,
+                                  .honours = TN_ELEMENTWISE_USES_STRIDES,
                                   .flops_per_us = 1e18,
                                   .bytes_per_us = 1e18,
                                   .overhead_us = predicted[i],

@@ -1,6 +1,7 @@
 /* Which attention problems the kernels accept. */
 #include "attention_low.h"
 #include "attention_sets.h"
+#include "tenon/module/op/attention_backward.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -24,7 +25,7 @@ static tn_status admit_number(double number, const char *what, int64_t most, tn_
 
 tn_status tni_at_admit_numbers(const tn_op *op, tn_refusal *why)
 {
-    const tn_attention_op *at = &op->as.attention;
+    const tn_attention_op *at = TN_PARAMS(op, attention);
     const int64_t most = op->operand[TN_ATTENTION_Q].dtype == TN_F64 ? POWER_F64 : POWER_F32;
     const tn_status status = admit_number(at->scale, "scale", most, why);
     return status ? status : admit_number(at->softcap, "softcap", most, why);
@@ -37,7 +38,7 @@ tn_status tni_at_admit(const tn_kernel_row *row, const tn_query *query, tn_refus
                                         "dout",  "dq",       "dk",       "dv"};
     const tn_op *op = query->op;
     const tn_dtype dtype = op->operand[TN_ATTENTION_Q].dtype;
-    const int32_t last = row->op == TN_OP_ATTENTION ? TN_ATTENTION_LSE : TN_ATTENTION_DV;
+    const int32_t last = row->op == TN_OP_ATTENTION ? TN_ATTENTION_LSE : TN_ATTENTION_BACKWARD_DV;
     for (int32_t i = TN_ATTENTION_K; i <= last; i++) {
         if (i != TN_ATTENTION_MASK && op->operand[i].dtype && op->operand[i].dtype != dtype)
             return tn_refuse(why, TN_REFUSE_DTYPE, names[i], dtype, op->operand[i].dtype);
@@ -66,7 +67,7 @@ static tn_status admit_size(int64_t size, const char *what, tn_refusal *why)
 tn_status tni_at_low_admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
     const tn_op *op = query->op;
-    const tn_attention_op *at = &op->as.attention;
+    const tn_attention_op *at = TN_PARAMS(op, attention);
     const tn_dtype dtype = op->operand[TN_ATTENTION_Q].dtype;
     const tn_dtype out = op->operand[TN_ATTENTION_OUT].dtype;
     const tn_dtype lse = op->operand[TN_ATTENTION_LSE].dtype;

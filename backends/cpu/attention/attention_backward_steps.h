@@ -3,6 +3,8 @@
 #ifndef TENON_BACKENDS_CPU_ATTENTION_BACKWARD_STEPS_H
 #define TENON_BACKENDS_CPU_ATTENTION_BACKWARD_STEPS_H
 
+#include "tenon/module/op/attention.h"
+
 /* Data shared by all pairs of a step, and the next vector of rows. */
 typedef struct F(back) {
     NUMBERS is;

@@ -11,6 +11,7 @@
 #include "attention_cpu_rows.h"
 #include "attention_forward_pass.h"
 #include "attention_sets.h"
+#include "tenon/module/op/attention_backward.h"
 
 static const tn_dtype dtypes_real[] = {TN_F32, TN_F64, 0};
 static const tn_dtype dtypes_bf16[] = {TN_BF16, 0};

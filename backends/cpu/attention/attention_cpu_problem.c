@@ -1,6 +1,7 @@
 #include "attention_cpu_problem.h"
 
 #include "../shared/sizes.h"
+#include "tenon/module/op/attention_backward.h"
 
 #include <math.h>
 
@@ -31,7 +32,7 @@ static tni_at_side side_of(const tn_op *op, const tn_run *run, int32_t operand)
 
 void tni_at_read(const tn_op *op, const tn_run *run, tni_at_problem *out)
 {
-    const tn_attention_op *at = &op->as.attention;
+    const tn_attention_op *at = TN_PARAMS(op, attention);
     *out = (tni_at_problem){.run = run,
                             .at = at,
                             .q = side_of(op, run, TN_ATTENTION_Q),
@@ -43,10 +44,10 @@ void tni_at_read(const tn_op *op, const tn_run *run, tni_at_problem *out)
                             .sharers = at->groups > 0 ? at->heads / at->groups : 0,
                             .units = at->batch * at->groups};
     if (op->kind == TN_OP_ATTENTION_BACKWARD) {
-        out->dout = side_of(op, run, TN_ATTENTION_DOUT);
-        out->dq = side_of(op, run, TN_ATTENTION_DQ);
-        out->dk = side_of(op, run, TN_ATTENTION_DK);
-        out->dv = side_of(op, run, TN_ATTENTION_DV);
+        out->dout = side_of(op, run, TN_ATTENTION_BACKWARD_DOUT);
+        out->dq = side_of(op, run, TN_ATTENTION_BACKWARD_DQ);
+        out->dk = side_of(op, run, TN_ATTENTION_BACKWARD_DK);
+        out->dv = side_of(op, run, TN_ATTENTION_BACKWARD_DV);
     }
     out->packed =
         op->kind == TN_OP_ATTENTION && op->operand[TN_ATTENTION_STARTS_Q].dtype != TN_DTYPE_NONE;

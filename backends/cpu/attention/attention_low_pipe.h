@@ -7,6 +7,8 @@
 #ifndef TENON_BACKENDS_CPU_ATTENTION_LOW_PIPE_H
 #define TENON_BACKENDS_CPU_ATTENTION_LOW_PIPE_H
 
+#include "tenon/module/op/attention.h"
+
 enum { LINES = 4 }; /* of weights, between two pieces */
 
 typedef struct pipe {

@@ -3,6 +3,7 @@
 #include "../shared/sizes.h"
 #include "attention_layout.h"
 #include "attention_share.h"
+#include "tenon/module/op/matmul.h"
 
 #include <math.h>
 
@@ -302,7 +303,7 @@ static void form_scores(const block *b)
         .out = b->desk.scores,
         .out_row = l->score_row / dtype_bytes(t->scores),
         .out_dtype = t->scores,
-        .alpha = t->narrow ? p->run->op->as.attention.scale : 1};
+        .alpha = t->narrow ? TN_PARAMS(p->run->op, attention)->scale : 1};
     multiply(b, &x);
 }
 
@@ -455,7 +456,7 @@ static void block_item(void *user, int64_t item, int64_t slot)
 tn_status tni_at_math(const tni_at_math_row *row, const tn_run *run, tn_error *err)
 {
     const tools t = tools_of(row, run->op);
-    tn_attention_op at = run->op->as.attention;
+    tn_attention_op at = *TN_PARAMS(run->op, attention);
     tni_at_problem problem;
     scheme plan;
     const tn_status status = tn_attention_check(run, err);

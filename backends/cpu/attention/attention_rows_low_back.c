@@ -4,6 +4,7 @@
 #include "attention_backward_pass.h"
 #include "attention_cpu_rows.h"
 #include "attention_sets.h"
+#include "tenon/module/op/attention_backward.h"
 
 static const tni_at_low_back_row *back_of(const tn_kernel_row *row)
 {
@@ -33,9 +34,9 @@ tn_status tni_at_low_back_admit(const tn_kernel_row *row, const tn_query *query,
         return status;
     if (out != dtype)
         return tn_refuse(why, TN_REFUSE_DTYPE, "out", dtype, out);
-    for (int32_t i = TN_ATTENTION_DOUT; i <= TN_ATTENTION_DV; i++) {
+    for (int32_t i = TN_ATTENTION_BACKWARD_DOUT; i <= TN_ATTENTION_BACKWARD_DV; i++) {
         if (operand[i].dtype != dtype)
-            return tn_refuse(why, TN_REFUSE_DTYPE, names[i - TN_ATTENTION_DOUT], dtype,
+            return tn_refuse(why, TN_REFUSE_DTYPE, names[i - TN_ATTENTION_BACKWARD_DOUT], dtype,
                              operand[i].dtype);
     }
     return TN_OK;

@@ -34,8 +34,9 @@ tn_status tni_at_math_admit(const tn_kernel_row *row, const tn_query *query, tn_
     tni_at_math_size size;
     if (status)
         return status;
-    if (query->op->as.attention.size < 1)
-        return tn_refuse(why, TN_REFUSE_SHAPE, "head size", 1, query->op->as.attention.size);
+    if (TN_PARAMS(query->op, attention)->size < 1)
+        return tn_refuse(why, TN_REFUSE_SHAPE, "head size", 1,
+                         TN_PARAMS(query->op, attention)->size);
     if (!why)
         return TN_OK;
     measure(row, query, &size);

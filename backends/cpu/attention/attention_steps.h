@@ -2,6 +2,8 @@
 #ifndef TENON_BACKENDS_CPU_ATTENTION_STEPS_H
 #define TENON_BACKENDS_CPU_ATTENTION_STEPS_H
 
+#include "tenon/module/op/attention.h"
+
 enum { F(SCORE_ROW) = TNI_AT_BLOCK_MOST + WIDTH }; /* rows do not share cache sets */
 
 /* Constants shared by all rows of a step. */

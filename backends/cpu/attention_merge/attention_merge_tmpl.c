@@ -2,6 +2,8 @@
  * exp(lse - the greater lse). A part that saw no key, whose lse is -infinity, is not read. */
 #include "../shared/loop.h"
 
+#include "tenon/module/op/attention_merge.h"
+
 #include <math.h>
 
 /* The share of a part in a row. */
@@ -78,9 +80,9 @@ static void merge_body(const loop *it, char *const *data, int64_t first, int64_t
         const double lse = share_row(read_lse(of_lse, begin[MERGE_LSE_IN]),
                                      read_lse(of_lse, begin[MERGE_LSE_IN + 1]), share);
         if (dtype == TN_F64)
-            merge_row_f64(s, share, it->op->as.each.size);
+            merge_row_f64(s, share, TN_PARAMS(it->op, elementwise)->size);
         else
-            merge_row_f32(s, share, it->op->as.each.size);
+            merge_row_f32(s, share, TN_PARAMS(it->op, elementwise)->size);
         if (it->walk.count > MERGE_LSE)
             write_lse(of_lse, lse, begin[MERGE_LSE]);
     }
@@ -92,7 +94,7 @@ ISA_KERNEL(attention_merge)
     loop it = {.body = merge_body};
     (void)err;
     loop_prepare(&it, run, merge_operands, has_lse ? MERGE_LSE + 1 : MERGE_LSE, 1,
-                 run->op->as.each.size);
+                 TN_PARAMS(run->op, elementwise)->size);
     loop_run(&it);
     return TN_OK;
 }

@@ -1,6 +1,8 @@
 /* Kernels of binary operators. */
 #include "../shared/row_kernels.h"
 
+#include "tenon/module/op/binary.h"
+
 static tn_status admit_binary(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
     static const char *const names[] = {"in", "out", "other"};

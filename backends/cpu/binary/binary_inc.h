@@ -1,5 +1,6 @@
 /* The part of binary_tmpl.c that is compiled for f32 and for f64. Parameters: those of a family
  * (shared/family_f32_inc.h). */
+#include "tenon/module/op/binary.h"
 
 /* max and min return NaN if either operand is NaN; the sum propagates it. */
 INLINE VECTOR F(max_or_nan)(VECTOR a, VECTOR b)

@@ -2,6 +2,8 @@
  * twice. */
 #include "../shared/row_kernels.h"
 
+#include "tenon/module/op/cast.h"
+
 #include <stdbool.h>
 
 static const tn_dtype castable[] = {TN_F32, TN_F64, TN_BF16, TN_F16, TN_I8, TN_U8, TN_I32, 0};
@@ -17,7 +19,7 @@ static bool is_castable(tn_dtype dtype)
 static tn_status admit_cast(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
     const tn_layout *operand = query->op->operand;
-    const tn_dtype in = operand[TN_EACH_IN].dtype, out = operand[TN_EACH_OUT].dtype;
+    const tn_dtype in = operand[TN_ELEMENTWISE_IN].dtype, out = operand[TN_ELEMENTWISE_OUT].dtype;
     (void)row;
     if (!is_castable(out))
         return tni_cpu_reject_dtype(why, "out", TN_F32, out,

@@ -27,7 +27,8 @@ static void widen_to_f64(const strand *x, const strand *y, int64_t at, int64_t n
 static void cast_body(const loop *it, char *const *data, int64_t first, int64_t n)
 {
     (void)first;
-    const tn_layout *out = &it->op->operand[TN_EACH_OUT], *in = &it->op->operand[TN_EACH_IN];
+    const tn_layout *out = &it->op->operand[TN_ELEMENTWISE_OUT],
+                    *in = &it->op->operand[TN_ELEMENTWISE_IN];
     strand y = strand_out(it, data[0], it->walk.stride[0]);
     strand x = strand_in(it, in, data[1], it->walk.stride[1]);
     for (int64_t at = 0; at < n; at += BLOCK) {
@@ -46,7 +47,7 @@ static void cast_body(const loop *it, char *const *data, int64_t first, int64_t 
 
 ISA_KERNEL(cast)
 {
-    static const int32_t operands[] = {TN_EACH_OUT, TN_EACH_IN};
+    static const int32_t operands[] = {TN_ELEMENTWISE_OUT, TN_ELEMENTWISE_IN};
     loop it = {.body = cast_body};
     (void)err;
     loop_prepare(&it, run, operands, 2, 0, 1);

@@ -47,7 +47,7 @@ static float cut_to_odd(double x)
 }
 
 /* Writes one element of the value. */
-static void write_value(const tn_each_op *op, tn_dtype dtype, char *to)
+static void write_value(const tn_elementwise_op *op, tn_dtype dtype, char *to)
 {
     float parts[] = {(float)op->value, (float)op->imaginary};
     double wide[] = {op->value, op->imaginary};
@@ -70,12 +70,13 @@ static void write_value(const tn_each_op *op, tn_dtype dtype, char *to)
 
 ISA_KERNEL(fill)
 {
-    static const int32_t operands[] = {TN_EACH_OUT};
+    static const int32_t operands[] = {TN_ELEMENTWISE_OUT};
     char pattern[PATTERN];
     loop it = {.body = fill_body, .more = pattern};
     (void)err;
     loop_prepare(&it, run, operands, 1, 0, 1);
-    write_value(&run->op->as.each, run->op->operand[TN_EACH_OUT].dtype, pattern);
+    write_value(TN_PARAMS(run->op, elementwise), run->op->operand[TN_ELEMENTWISE_OUT].dtype,
+                pattern);
     for (int32_t i = it.size[0]; i < PATTERN; i++)
         pattern[i] = pattern[i - it.size[0]];
     loop_run(&it);

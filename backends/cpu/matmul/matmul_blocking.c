@@ -1,6 +1,7 @@
 #include "matmul_blocking.h"
 
 #include "../shared/sizes.h"
+#include "tenon/module/op/matmul.h"
 
 #include <stdatomic.h>
 

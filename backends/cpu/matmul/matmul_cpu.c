@@ -71,7 +71,7 @@ static tn_status admit_low(const tn_kernel_row *row, const tn_query *query, tn_r
     const tn_dtype in = op->operand[TN_MATMUL_A].dtype, own = in == TN_I8 ? TN_I32 : in;
     const tn_dtype b = op->operand[TN_MATMUL_B].dtype, out = op->operand[TN_MATMUL_OUT].dtype;
     const tn_dtype bias = op->count > TN_MATMUL_BIAS ? op->operand[TN_MATMUL_BIAS].dtype : 0;
-    const tn_dtype acc = op->as.matmul.acc, sums = in == TN_I8 ? TN_I32 : TN_F32;
+    const tn_dtype acc = TN_PARAMS(op, matmul)->acc, sums = in == TN_I8 ? TN_I32 : TN_F32;
     (void)row;
     if (b != in)
         return tni_cpu_reject_dtype(why, "b.dtype", in, b,
@@ -83,7 +83,7 @@ static tn_status admit_low(const tn_kernel_row *row, const tn_query *query, tn_r
         return tni_cpu_reject_dtype(why, "bias.dtype", out, bias, "bias must have out's dtype");
     if (acc && acc != sums && acc != own)
         return tni_cpu_reject_dtype(why, "acc", sums, acc, "the accumulator is f32, or i32 for i8");
-    if (op->as.matmul.activation != TN_ACT_NONE && out == TN_I32)
+    if (TN_PARAMS(op, matmul)->activation != TN_ACT_NONE && out == TN_I32)
         return tni_cpu_reject_dtype(why, "activation", TN_F32, out,
                                     "activations need an out of floats");
     return TN_OK;

@@ -198,7 +198,7 @@ static bool is_light(int64_t m, int64_t n, int64_t k, int64_t b_row)
 
 static inline bool is_plain(const tn_op *op)
 {
-    const tn_matmul_op *matmul = &op->as.matmul;
+    const tn_matmul_op *matmul = TN_PARAMS(op, matmul);
     const tn_layout *b = &op->operand[TN_MATMUL_B], *out = &op->operand[TN_MATMUL_OUT];
     const int32_t column = out->rank - 1;
     const int64_t m = matmul->m, n = matmul->n, k = matmul->k;
@@ -217,7 +217,8 @@ bool tni_mm_plain_run(const tni_mm_kernels *kernels, const tn_run *run)
     const tn_op *op = run->op;
     const tn_layout *a = &op->operand[TN_MATMUL_A], *b = &op->operand[TN_MATMUL_B];
     const tn_layout *out = &op->operand[TN_MATMUL_OUT];
-    const int64_t m = op->as.matmul.m, n = op->as.matmul.n, k = op->as.matmul.k;
+    const int64_t m = TN_PARAMS(op, matmul)->m, n = TN_PARAMS(op, matmul)->n,
+                  k = TN_PARAMS(op, matmul)->k;
     const int32_t row = out->rank - 2, column = row + 1;
     if (!is_plain(op))
         return false;

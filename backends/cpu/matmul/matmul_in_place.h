@@ -6,6 +6,8 @@
 
 #include "matmul_kernels.h"
 
+#include "tenon/module/op/matmul.h"
+
 /* Returns whether computing in place is faster for a product. */
 bool tni_mm_is_in_place(const tni_mm_product *product);
 

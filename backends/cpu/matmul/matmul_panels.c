@@ -3,6 +3,7 @@
 #include "../shared/sizes.h"
 #include "matmul_blocking.h"
 #include "matmul_strips.h"
+#include "tenon/module/op/matmul.h"
 
 /* Bytes packed by one task. */
 enum { PIECE_BYTES = 128 * 1024 };
@@ -206,7 +207,7 @@ static void compute_matrix(work *w, char *room)
 
 void tni_mm_finish_make(const tni_mm_product *p, tn_dtype acc, tni_mm_finish *out)
 {
-    const tn_matmul_op *op = &p->op->as.matmul;
+    const tn_matmul_op *op = TN_PARAMS(p->op, matmul);
     *out = (tni_mm_finish){.out_dtype = p->out.dtype,
                            .bias_dtype = p->bias.dtype,
                            .activation = p->activation,

@@ -1,6 +1,7 @@
 #include "matmul_product.h"
 
 #include "../shared/sizes.h"
+#include "tenon/module/op/matmul.h"
 
 /* Folds matrices of a batch that share one B, and whose rows follow each other, into one matrix. */
 static void fold(const tn_op *op, tni_mm_product *out)
@@ -61,7 +62,7 @@ void tni_mm_transpose(tni_mm_product *p)
 
 void tni_mm_describe(const tn_op *op, tni_mm_product *out)
 {
-    const tn_matmul_op *matmul = &op->as.matmul;
+    const tn_matmul_op *matmul = TN_PARAMS(op, matmul);
     *out = (tni_mm_product){.op = op,
                             .m = matmul->m,
                             .n = matmul->n,

@@ -1,5 +1,6 @@
 /* The part of norm_tmpl.c that is compiled for f32 and for f64. Parameters: those of a family
  * (shared/family_f32_inc.h). */
+#include "tenon/module/op/norm.h"
 
 INLINE vd F(sum_piece)(tn_dtype dtype, const char *from, int64_t n)
 {
@@ -92,11 +93,11 @@ INLINE int F(normalize_piece)(tn_dtype out, tn_dtype in, const char *from, char 
 }
 
 /* `row` has in, out, weight, bias at their operands' numbers. */
-static void F(norm_row)(const strand *row, const tn_each_op *op)
+static void F(norm_row)(const strand *row, const tn_elementwise_op *op)
 {
     _Alignas(64) REAL rooms[2][ROOM];
     _Alignas(64) char raw[2][ROOM * sizeof(REAL)];
-    const strand *x = &row[TN_EACH_IN], *y = &row[TN_EACH_OUT];
+    const strand *x = &row[TN_ELEMENTWISE_IN], *y = &row[TN_ELEMENTWISE_OUT];
     const strand *weight = &row[TN_NORM_WEIGHT], *bias = &row[TN_NORM_BIAS];
     const double count = (double)op->size;
     F(normalizer)

@@ -27,25 +27,26 @@ static void norm_body(const loop *it, char *const *data, int64_t first, int64_t 
                      ? strand_of(layout, tn_operand(it->run, i), layout->stride[layout->rank - 1])
                      : (strand){.data = NULL};
     }
-    row[TN_EACH_IN] = strand_row(&operand[TN_EACH_IN], NULL, it->op->as.each.size,
-                                 it->walk.stride[1] * it->size[1]);
+    row[TN_ELEMENTWISE_IN] =
+        strand_row(&operand[TN_ELEMENTWISE_IN], NULL, TN_PARAMS(it->op, elementwise)->size,
+                   it->walk.stride[1] * it->size[1]);
     for (int64_t j = 0; j < n; j++) {
-        row[TN_EACH_OUT] =
-            strand_out(it, data[0] + j * it->walk.stride[0] * it->size[0], row[TN_EACH_OUT].stride);
-        row[TN_EACH_IN].data = data[1] + j * it->walk.stride[1] * it->size[1];
-        if (operand[TN_EACH_IN].dtype == TN_F64)
-            norm_row_f64(row, &it->op->as.each);
+        row[TN_ELEMENTWISE_OUT] = strand_out(it, data[0] + j * it->walk.stride[0] * it->size[0],
+                                             row[TN_ELEMENTWISE_OUT].stride);
+        row[TN_ELEMENTWISE_IN].data = data[1] + j * it->walk.stride[1] * it->size[1];
+        if (operand[TN_ELEMENTWISE_IN].dtype == TN_F64)
+            norm_row_f64(row, TN_PARAMS(it->op, elementwise));
         else
-            norm_row_f32(row, &it->op->as.each);
+            norm_row_f32(row, TN_PARAMS(it->op, elementwise));
     }
 }
 
 ISA_KERNEL(norm)
 {
-    static const int32_t operands[] = {TN_EACH_OUT, TN_EACH_IN};
+    static const int32_t operands[] = {TN_ELEMENTWISE_OUT, TN_ELEMENTWISE_IN};
     loop it = {.body = norm_body};
     (void)err;
-    loop_prepare(&it, run, operands, 2, 1, run->op->as.each.size);
+    loop_prepare(&it, run, operands, 2, 1, TN_PARAMS(run->op, elementwise)->size);
     loop_run(&it);
     return TN_OK;
 }

@@ -261,11 +261,11 @@ static void make_plane(loop *it, int32_t d, plane *out)
 
 ISA_KERNEL(permute)
 {
-    static const int32_t operands[] = {TN_EACH_OUT, TN_EACH_IN};
+    static const int32_t operands[] = {TN_ELEMENTWISE_OUT, TN_ELEMENTWISE_IN};
     loop it = {.body = copy_body};
     plane p;
     (void)err;
-    if (run->op->uses & TN_EACH_USES_IN_PLACE)
+    if (run->op->uses & TN_ELEMENTWISE_USES_IN_PLACE)
         return TN_OK;
     loop_prepare(&it, run, operands, 2, 0, 1);
     int32_t d = transposed_dimension(&it.walk);

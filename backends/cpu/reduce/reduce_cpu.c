@@ -1,11 +1,13 @@
 /* Kernels of reductions. */
 #include "../shared/row_kernels.h"
 
+#include "tenon/module/op/reduce.h"
+
 /* Products can exceed the range of f64 where sums do not. */
 static tn_status admit_reduce(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
     static const char *const names[] = {"in", "out"};
-    const int32_t kind = query->op->as.each.kind;
+    const int32_t kind = TN_PARAMS(query->op, elementwise)->kind;
     (void)row;
     if (kind != TN_REDUCE_PROD)
         return tni_cpu_admit_reals(query, names, why);

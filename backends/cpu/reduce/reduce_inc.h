@@ -1,5 +1,6 @@
 /* The part of reduce_tmpl.c that is compiled for f32 and for f64. Parameters: those of a family
  * (shared/family_f32_inc.h). */
+#include "tenon/module/op/reduce.h"
 
 INLINE double F(lanes)(int32_t kind, VECTOR v)
 {
@@ -57,7 +58,8 @@ static void F(reduce_columns)(const loop *it, const below *all, char *in, char *
     _Alignas(64) REAL room[BLOCK], lanes[BLOCK];
     double total[BLOCK];
     const tn_walk *walk = &all->parts.walk;
-    const tn_layout *from = &it->op->operand[TN_EACH_IN], *to = &it->op->operand[TN_EACH_OUT];
+    const tn_layout *from = &it->op->operand[TN_ELEMENTWISE_IN],
+                    *to = &it->op->operand[TN_ELEMENTWISE_OUT];
     int32_t kind = all->kind;
     int64_t rows = 0, count = walk->steps * walk->size;
     tn_step step;

@@ -3,6 +3,8 @@
  * elements of out are adjacent in in, whole blocks of them are reduced at once. */
 #include "../shared/loop.h"
 
+#include "tenon/module/op/reduce.h"
+
 enum { PARTS_MAX = 1024, FLUSH = 64 }; /* FLUSH: rows summed in lanes, for columns */
 
 /* The inner loop over the input of one element, below the loop over out. */
@@ -53,7 +55,7 @@ static void part_task(void *user, int64_t index)
 {
     const part *it = user;
     const loop *parts = &it->all->parts;
-    const tn_layout *in = &parts->op->operand[TN_EACH_IN];
+    const tn_layout *in = &parts->op->operand[TN_ELEMENTWISE_IN];
     int64_t piece = index * parts->group, end = piece + parts->group;
     double value = identity(it->all->kind);
     tn_step step;
@@ -93,14 +95,14 @@ static double reduce_one(const below *all, char *in)
 /* The mean of nothing is 0 / 0. */
 static double finished(const below *all, double value)
 {
-    const tn_each_op *op = &all->parts.op->as.each;
+    const tn_elementwise_op *op = TN_PARAMS(all->parts.op, elementwise);
     return op->kind == TN_REDUCE_MEAN ? value / (double)op->size : value;
 }
 
 static void rows_body(const loop *it, char *const *data, int64_t first, int64_t n)
 {
     const below *all = it->more;
-    const tn_layout *out = &it->op->operand[TN_EACH_OUT];
+    const tn_layout *out = &it->op->operand[TN_ELEMENTWISE_OUT];
     (void)first;
     for (int64_t i = 0; i < n; i++) {
         int64_t offset = i * it->walk.stride[1] * it->size[1];
@@ -123,7 +125,7 @@ static void columns_body(const loop *it, char *const *data, int64_t first, int64
         int64_t m = n - at < BLOCK ? n - at : BLOCK;
         char *out = data[0] + at * it->walk.stride[0] * it->size[0];
         char *in = data[1] + at * it->size[1];
-        if (it->op->operand[TN_EACH_IN].dtype == TN_F64)
+        if (it->op->operand[TN_ELEMENTWISE_IN].dtype == TN_F64)
             reduce_columns_f64(it, all, in, out, m);
         else
             reduce_columns_f32(it, all, in, out, m);
@@ -133,9 +135,9 @@ static void columns_body(const loop *it, char *const *data, int64_t first, int64
 /* Prepares the loop over the reduced dimensions. */
 static void prepare_below(below *all, const tn_run *run)
 {
-    static const int32_t operands[] = {TN_EACH_IN};
-    const tn_layout *in = &run->op->operand[TN_EACH_IN];
-    const tn_each_op *op = &run->op->as.each;
+    static const int32_t operands[] = {TN_ELEMENTWISE_IN};
+    const tn_layout *in = &run->op->operand[TN_ELEMENTWISE_IN];
+    const tn_elementwise_op *op = TN_PARAMS(run->op, elementwise);
     loop *parts = &all->parts;
     *all = (below){.kind = op->kind, .parts = {.run = run, .op = run->op}};
     tn_walk_over(&parts->walk, run->op, operands, 1, in->rank - op->axes, in->rank);
@@ -148,8 +150,8 @@ static void prepare_below(below *all, const tn_run *run)
 
 ISA_KERNEL(reduce)
 {
-    static const int32_t operands[] = {TN_EACH_OUT, TN_EACH_IN};
-    const tn_each_op *op = &run->op->as.each;
+    static const int32_t operands[] = {TN_ELEMENTWISE_OUT, TN_ELEMENTWISE_IN};
+    const tn_elementwise_op *op = TN_PARAMS(run->op, elementwise);
     below all;
     loop it = {.body = rows_body, .more = &all};
     (void)err;

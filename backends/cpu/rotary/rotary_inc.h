@@ -1,8 +1,9 @@
 /* The part of rotary_tmpl.c that is compiled for f32 and for f64. Parameters: those of a family
  * (shared/family_f32_inc.h). */
+#include "tenon/module/op/rotary.h"
 
 /* The x, or the y, elements of the pairs of a row. */
-INLINE strand F(part_of)(const strand *row, const tn_each_op *op, bool second)
+INLINE strand F(part_of)(const strand *row, const tn_elementwise_op *op, bool second)
 {
     bool pairs = op->kind == TN_ROTARY_PAIRS;
     strand part = *row;
@@ -12,7 +13,7 @@ INLINE strand F(part_of)(const strand *row, const tn_each_op *op, bool second)
 }
 
 /* `s` has out, in, cos, sin. */
-static void F(rotary_row)(const strand *s, const tn_each_op *op, int64_t width)
+static void F(rotary_row)(const strand *s, const tn_elementwise_op *op, int64_t width)
 {
     _Alignas(64) REAL rooms[6][ROOM / 2];
     const strand out_x = F(part_of)(&s[0], op, false), out_y = F(part_of)(&s[0], op, true);

@@ -1,5 +1,6 @@
 /* Applies the activation of a product to its sums, in f32 or f64. Parameters: those of a family
  * (family_f32_inc.h); include after vector_math.h. */
+#include "tenon/module/op/matmul.h"
 
 INLINE VECTOR F(activated)(int32_t activation, VECTOR v)
 {

@@ -3,6 +3,7 @@
 #define TENON_BACKENDS_CPU_LOOP_H
 
 #include "block.h"
+#include "tenon/module/op/elementwise.h"
 #include "tenon/module/walk.h"
 
 enum { PIECE = 16384, TASK = 65536 }; /* elements of a call, of a task */
@@ -59,7 +60,7 @@ static inline void loop_task(void *user, int64_t index)
 /* A row of out, or a part of one, starting at `data`. */
 INLINE strand strand_out(const loop *it, char *data, int64_t stride)
 {
-    strand s = strand_of(&it->op->operand[TN_EACH_OUT], data, stride);
+    strand s = strand_of(&it->op->operand[TN_ELEMENTWISE_OUT], data, stride);
     s.stream = it->stream && stride == 1;
     return s;
 }
@@ -112,7 +113,7 @@ static inline void loop_run(loop *it)
     int64_t tasks = (it->pieces + it->group - 1) / it->group;
     int64_t bytes = it->walk.steps * it->walk.size * it->weight * it->size[0];
     const tn_host *host = it->run->host;
-    it->stream = bytes >= STREAM_BYTES && !(it->op->uses & TN_EACH_USES_IN_PLACE);
+    it->stream = bytes >= STREAM_BYTES && !(it->op->uses & TN_ELEMENTWISE_USES_IN_PLACE);
     if (tasks > 1 && it->run->threads > 1 && bytes >= PARALLEL_BYTES) {
         host->parallel_for(host->self, tasks, loop_task, it);
         return;

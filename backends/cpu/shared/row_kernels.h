@@ -4,6 +4,7 @@
 #define TENON_BACKENDS_CPU_ROW_KERNELS_H
 
 #include "tenon/module/kernel.h"
+#include "tenon/module/op/elementwise.h"
 
 /* Numerics: an element's bits depend only on its own inputs; they are also the same on every
  * device. */
@@ -11,8 +12,9 @@
 #define TNI_CPU_EXACT     (TNI_CPU_INVARIANT | TN_NUM_CROSS_DEVICE)
 
 /* Features: any layout of the operands; also another dtype of out. */
-#define TNI_CPU_LAYOUTS (TN_EACH_USES_STRIDES | TN_EACH_USES_BROADCAST | TN_EACH_USES_IN_PLACE)
-#define TNI_CPU_MIXED   (TNI_CPU_LAYOUTS | TN_EACH_USES_OUT_DTYPE)
+#define TNI_CPU_LAYOUTS \
+    (TN_ELEMENTWISE_USES_STRIDES | TN_ELEMENTWISE_USES_BROADCAST | TN_ELEMENTWISE_USES_IN_PLACE)
+#define TNI_CPU_MIXED (TNI_CPU_LAYOUTS | TN_ELEMENTWISE_USES_OUT_DTYPE)
 
 extern const tn_dtype tni_cpu_reals[]; /* f32, f64, bf16, f16; ends with 0 */
 
@@ -30,7 +32,7 @@ tn_status tni_cpu_admit_reals(const tn_query *query, const char *const *names, t
     const tn_kernel_row tni_cpu_##op_name##_row_##isa = {.struct_size = sizeof(tn_kernel_row), \
                                                          .platform = "cpu",                    \
                                                          .version = 1,                         \
-                                                         .free_dims = TN_EACH_DIM_ALL,         \
+                                                         .free_dims = TN_ELEMENTWISE_DIM_ALL,  \
                                                          .cpu_needs = needs,                   \
                                                          .flops_per_us = (rate),               \
                                                          .bytes_per_us = (rate),               \

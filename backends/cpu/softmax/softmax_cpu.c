@@ -1,6 +1,8 @@
 /* Kernels of softmax and log-softmax. */
 #include "../shared/row_kernels.h"
 
+#include "tenon/module/op/softmax.h"
+
 static tn_status admit_softmax(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
     static const char *const names[] = {"in", "out"};
@@ -12,7 +14,7 @@ static tn_status admit_softmax(const tn_kernel_row *row, const tn_query *query, 
 #define ROW(isa, needs, rate)                                                                \
     TNI_CPU_ROW(softmax, isa, needs, rate, .name = "cpu.softmax." #isa, .op = TN_OP_SOFTMAX, \
                 .dtypes = tni_cpu_reals, .numerics = TNI_CPU_INVARIANT,                      \
-                .honours = TNI_CPU_MIXED | TN_EACH_USES_LOG, .admit = admit_softmax)
+                .honours = TNI_CPU_MIXED | TN_ELEMENTWISE_USES_LOG, .admit = admit_softmax)
 
 ROW(plain, 0, 3.6e3)
 #if defined(TENON_ISA_AVX2)

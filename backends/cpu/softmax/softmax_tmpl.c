@@ -73,9 +73,10 @@ INLINE void save_share_f64(tn_dtype dtype, char *to, pair_f64 v, double factor, 
 static void softmax_body(const loop *it, char *const *data, int64_t first, int64_t n)
 {
     (void)first;
-    const tn_layout *out = &it->op->operand[TN_EACH_OUT], *in = &it->op->operand[TN_EACH_IN];
-    int64_t size = it->op->as.each.size;
-    bool log_wanted = it->op->uses & TN_EACH_USES_LOG;
+    const tn_layout *out = &it->op->operand[TN_ELEMENTWISE_OUT],
+                    *in = &it->op->operand[TN_ELEMENTWISE_IN];
+    int64_t size = TN_PARAMS(it->op, elementwise)->size;
+    bool log_wanted = it->op->uses & TN_ELEMENTWISE_USES_LOG;
     for (int64_t row = 0; row < n; row++) {
         char *to = data[0] + row * it->walk.stride[0] * it->size[0];
         char *from = data[1] + row * it->walk.stride[1] * it->size[1];
@@ -90,10 +91,10 @@ static void softmax_body(const loop *it, char *const *data, int64_t first, int64
 
 ISA_KERNEL(softmax)
 {
-    static const int32_t operands[] = {TN_EACH_OUT, TN_EACH_IN};
+    static const int32_t operands[] = {TN_ELEMENTWISE_OUT, TN_ELEMENTWISE_IN};
     loop it = {.body = softmax_body};
     (void)err;
-    loop_prepare(&it, run, operands, 2, 1, run->op->as.each.size);
+    loop_prepare(&it, run, operands, 2, 1, TN_PARAMS(run->op, elementwise)->size);
     loop_run(&it);
     return TN_OK;
 }

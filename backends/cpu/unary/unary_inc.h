@@ -1,5 +1,6 @@
 /* The part of unary_tmpl.c that is compiled for f32 and for f64. Parameters: those of a family
  * (shared/family_f32_inc.h). */
+#include "tenon/module/op/unary.h"
 
 #define EACH(expression)                     \
     for (int64_t i = 0; i < n; i += WIDTH) { \

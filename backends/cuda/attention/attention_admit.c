@@ -13,7 +13,7 @@ enum { PLACES_MOST = 1 << 30 };
 
 tn_status cuda_attention_admit_sizes(const tn_op *op, int64_t most, tn_refusal *why)
 {
-    const tn_attention_op *at = &op->as.attention;
+    const tn_attention_op *at = TN_PARAMS(op, attention);
     const int64_t greater = at->size > at->value_size ? at->size : at->value_size;
     return greater <= most
                ? TN_OK
@@ -24,7 +24,7 @@ tn_status cuda_attention_admit_sizes(const tn_op *op, int64_t most, tn_refusal *
 
 tn_status cuda_attention_admit_counts(const tn_op *op, tn_refusal *why)
 {
-    const tn_attention_op *at = &op->as.attention;
+    const tn_attention_op *at = TN_PARAMS(op, attention);
     const bool paged =
         op->kind == TN_OP_ATTENTION && op->operand[TN_ATTENTION_PAGES].dtype != TN_DTYPE_NONE;
     const cuda_count counts[] = {{"batch", at->batch},
@@ -48,7 +48,7 @@ tn_status cuda_attention_admit_counts(const tn_op *op, tn_refusal *why)
 
 tn_status cuda_attention_admit_numbers(const tn_op *op, tn_refusal *why)
 {
-    const tn_attention_op *at = &op->as.attention;
+    const tn_attention_op *at = TN_PARAMS(op, attention);
     const bool capped = at->softcap != 0;
     if (op->operand[TN_ATTENTION_Q].dtype == TN_F64)
         return TN_OK;
@@ -112,7 +112,7 @@ static const double many_flops_per_us = 1.6e5, few_flops_per_us = 1e5, bytes_per
 static double time_of(const tn_kernel_row *row, const tn_query *query)
 {
     enum { PROCESSORS = 132, JOIN_US = 2 };
-    const tn_attention_op *at = &query->op->as.attention;
+    const tn_attention_op *at = TN_PARAMS(query->op, attention);
     const int64_t found = query->device ? query->device->multi_processor_count : 0;
     const double processors = (double)(found > 0 ? found : PROCESSORS);
     const double elements = (double)(at->size + at->value_size), keys = keys_seen(at);

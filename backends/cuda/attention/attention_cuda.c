@@ -57,13 +57,13 @@ static int64_t blocks_of(int64_t rows, int64_t each)
 static int64_t fixed_part(const tn_op *op)
 {
     enum { PART = 2048, QUERIES = 16 };
-    const tn_attention_op *at = &op->as.attention;
+    const tn_attention_op *at = TN_PARAMS(op, attention);
     return at->queries <= QUERIES && !(op->uses & TN_ATTENTION_USES_PACKED) ? PART : at->keys;
 }
 
 void cuda_attention_shape_of(const tn_kernel_row *row, const tn_op *op, cuda_attention_shape *out)
 {
-    const tn_attention_op *at = &op->as.attention;
+    const tn_attention_op *at = TN_PARAMS(op, attention);
     const int64_t many = cuda_attention_tile(op);
     const int64_t ratio = at->groups > 0 ? at->heads / at->groups : 0;
     *out = (cuda_attention_shape){
@@ -84,7 +84,7 @@ void cuda_attention_shape_of(const tn_kernel_row *row, const tn_op *op, cuda_att
 /* For all parts: sums of values, maximum score, sum of weights. */
 static uint64_t size_workspace(const tn_kernel_row *row, const tn_query *query)
 {
-    const tn_attention_op *at = &query->op->as.attention;
+    const tn_attention_op *at = TN_PARAMS(query->op, attention);
     const uint64_t bytes =
         query->op->operand[TN_ATTENTION_Q].dtype == TN_F64 ? sizeof(double) : sizeof(float);
     cuda_attention_shape shape;
@@ -117,7 +117,8 @@ void cuda_attention_options(const tn_op *op, char *out)
     const bool drops = op->uses & TN_ATTENTION_USES_DROPOUT;
     snprintf(out, CUDA_ATTENTION_OPTIONS, options_form,
              cuda_type_of(op->operand[TN_ATTENTION_Q].dtype),
-             cuda_type_of(op->operand[TN_ATTENTION_OUT].dtype), size_of(&op->as.attention), drops);
+             cuda_type_of(op->operand[TN_ATTENTION_OUT].dtype), size_of(TN_PARAMS(op, attention)),
+             drops);
 }
 
 /* Options of a unit that serves all head sizes, with or without dropout. */
@@ -236,7 +237,7 @@ void cuda_attention_put_tables(const tn_run *run, cuda_attention_args *to)
 
 static void put_numbers(const tn_op *op, cuda_attention_args *to)
 {
-    const tn_attention_op *at = &op->as.attention;
+    const tn_attention_op *at = TN_PARAMS(op, attention);
     to->left = at->left;
     to->right = at->right;
     to->shift = at->shift;

@@ -4,6 +4,7 @@
 
 #include "../kernels/layout.h"
 #include "attention_args.h"
+#include "tenon/module/op/attention.h"
 
 /* The kernel for dropout masks of at most 2^31 - 1 elements. */
 extern const cuda_case cuda_dropout_case;

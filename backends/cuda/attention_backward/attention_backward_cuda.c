@@ -2,6 +2,7 @@
  * head size, any strides. One plan serves every length. */
 #include "../attention/attention_cuda.h"
 #include "attention_backward_args.h"
+#include "tenon/module/op/attention_backward.h"
 
 CUDA_TEXT_DECLARE(attention_backward_args_h);
 CUDA_TEXT_DECLARE(attention_backward_cu);
@@ -38,7 +39,7 @@ static tn_status plan_gradients(const tn_run *run, void **out, uint64_t *out_byt
 /* For each row, the dot product of out and its gradient. */
 static uint64_t size_workspace(const tn_kernel_row *row, const tn_query *query)
 {
-    const tn_attention_op *at = &query->op->as.attention;
+    const tn_attention_op *at = TN_PARAMS(query->op, attention);
     const bool wide = query->op->operand[TN_ATTENTION_Q].dtype == TN_F64;
     (void)row;
     return (uint64_t)at->batch * (uint64_t)at->heads * (uint64_t)at->queries *
@@ -58,7 +59,7 @@ typedef struct shape {
 
 static shape shape_of(const tn_op *op)
 {
-    const tn_attention_op *at = &op->as.attention;
+    const tn_attention_op *at = TN_PARAMS(op, attention);
     const int64_t ratio = at->groups > 0 ? at->heads / at->groups : 0;
     return (shape){at->batch * at->groups, blocks_of(op, at->queries * ratio),
                    blocks_of(op, at->keys)};
@@ -85,16 +86,16 @@ static tn_status admit_gradients(const tn_kernel_row *row, const tn_query *query
 static void put_gradients(const tn_run *run, cuda_gradient_args *to)
 {
     const tn_layout *of = run->op->operand;
-    to->dout = tn_operand(run, TN_ATTENTION_DOUT);
-    to->dq = tn_operand(run, TN_ATTENTION_DQ);
-    to->dk = tn_operand(run, TN_ATTENTION_DK);
-    to->dv = tn_operand(run, TN_ATTENTION_DV);
+    to->dout = tn_operand(run, TN_ATTENTION_BACKWARD_DOUT);
+    to->dq = tn_operand(run, TN_ATTENTION_BACKWARD_DQ);
+    to->dk = tn_operand(run, TN_ATTENTION_BACKWARD_DK);
+    to->dv = tn_operand(run, TN_ATTENTION_BACKWARD_DV);
     to->delta = run->workspace;
-    to->whole_dout = cuda_attention_is_whole(&of[TN_ATTENTION_DOUT]);
-    cuda_attention_put_strides(&of[TN_ATTENTION_DOUT], to->dout_stride);
-    cuda_attention_put_strides(&of[TN_ATTENTION_DQ], to->dq_stride);
-    cuda_attention_put_strides(&of[TN_ATTENTION_DK], to->dk_stride);
-    cuda_attention_put_strides(&of[TN_ATTENTION_DV], to->dv_stride);
+    to->whole_dout = cuda_attention_is_whole(&of[TN_ATTENTION_BACKWARD_DOUT]);
+    cuda_attention_put_strides(&of[TN_ATTENTION_BACKWARD_DOUT], to->dout_stride);
+    cuda_attention_put_strides(&of[TN_ATTENTION_BACKWARD_DQ], to->dq_stride);
+    cuda_attention_put_strides(&of[TN_ATTENTION_BACKWARD_DK], to->dk_stride);
+    cuda_attention_put_strides(&of[TN_ATTENTION_BACKWARD_DV], to->dv_stride);
 }
 
 static tn_status run_gradients(const tn_run *run, tn_error *err)

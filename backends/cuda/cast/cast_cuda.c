@@ -1,11 +1,13 @@
 /* cast, with one rounding from in's type to out's. */
 #include "../kernels/elementwise.h"
 
+#include "tenon/module/op/cast.h"
+
 static tn_status plan_cast(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
 {
     const tn_layout *of = run->op->operand;
-    const cuda_elementwise variant = {.in = cuda_type_of(of[TN_EACH_IN].dtype),
-                                      .out = cuda_type_of(of[TN_EACH_OUT].dtype),
+    const cuda_elementwise variant = {.in = cuda_type_of(of[TN_ELEMENTWISE_IN].dtype),
+                                      .out = cuda_type_of(of[TN_ELEMENTWISE_OUT].dtype),
                                       .compute = "a",
                                       .inputs = 1,
                                       .keeps_nans = true};
@@ -24,7 +26,8 @@ const tn_kernel_row cuda_cast_row = {
     CUDA_ROW,
     .dtypes = cuda_number_dtypes,
     .numerics = CUDA_EVERYWHERE,
-    .honours = TN_EACH_USES_STRIDES | TN_EACH_USES_BROADCAST | TN_EACH_USES_OUT_DTYPE,
+    .honours =
+        TN_ELEMENTWISE_USES_STRIDES | TN_ELEMENTWISE_USES_BROADCAST | TN_ELEMENTWISE_USES_OUT_DTYPE,
     .admit = admit_cast,
     .plan = plan_cast,
     .run = cuda_elementwise_run,

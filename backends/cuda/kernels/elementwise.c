@@ -1,5 +1,7 @@
 #include "elementwise.h"
 
+#include "tenon/module/op/elementwise.h"
+
 CUDA_TEXT_DECLARE(elementwise_cu);
 static const cuda_text text = CUDA_TEXT(elementwise_cu, "elementwise.cu");
 const cuda_unit cuda_elementwise_unit = {
@@ -7,7 +9,7 @@ const cuda_unit cuda_elementwise_unit = {
 
 /* Operands in the order of the walk: out is first, because it determines the order of dimensions. */
 enum { PLACES = 3 };
-static const int32_t places[PLACES] = {TN_EACH_OUT, TN_EACH_IN, TN_EACH_OTHER};
+static const int32_t places[PLACES] = {TN_ELEMENTWISE_OUT, TN_ELEMENTWISE_IN, TN_ELEMENTWISE_OTHER};
 
 static int32_t count_places(int inputs)
 {
@@ -43,8 +45,8 @@ static int vector_of(const tn_op *op, int inputs)
 void cuda_elementwise_walk(const tn_op *op, int inputs, tn_walk *walk, cuda_each_args *args)
 {
     const int32_t count = count_places(inputs);
-    tn_walk_over(walk, op, places, count, 0, op->operand[TN_EACH_OUT].rank);
-    args->elements = op->as.each.elements;
+    tn_walk_over(walk, op, places, count, 0, op->operand[TN_ELEMENTWISE_OUT].rank);
+    args->elements = TN_PARAMS(op, elementwise)->elements;
     args->rank = cuda_walk_sizes(walk, args->size);
     for (int32_t i = 0; i < count; i++)
         cuda_walk_strides(walk, i, args->stride[places[i]]);
@@ -53,7 +55,7 @@ void cuda_elementwise_walk(const tn_op *op, int inputs, tn_walk *walk, cuda_each
 tn_status cuda_elementwise_kernel(const tn_run *run, const cuda_elementwise *variant,
                                   const tn_walk *walk, cuda_plan *plan, tn_error *err)
 {
-    const int64_t elements = run->op->as.each.elements;
+    const int64_t elements = TN_PARAMS(run->op, elementwise)->elements;
     const bool dense = is_dense(walk);
     const int vector = dense ? vector_of(run->op, variant->inputs) : 1;
     const int64_t in_block = (int64_t)CUDA_THREADS * vector;
@@ -92,13 +94,13 @@ tn_status cuda_elementwise_run(const tn_run *run, tn_error *err)
     cuda_each_args args = plan->args.each;
     for (int32_t i = 0; i < run->op->count && i < CUDA_ARGS_OPERANDS; i++)
         args.data[i] = tn_operand(run, i);
-    args.value = run->op->as.each.value;
+    args.value = TN_PARAMS(run->op, elementwise)->value;
     return cuda_plan_launch(run, plan->kernel, plan->blocks, &args, err);
 }
 
 tn_status cuda_elementwise_admit_out(const tn_query *query, tn_refusal *why)
 {
-    const tn_dtype out = query->op->operand[TN_EACH_OUT].dtype;
+    const tn_dtype out = query->op->operand[TN_ELEMENTWISE_OUT].dtype;
     if (!cuda_type_of(out))
         return cuda_refuse(why, TN_REFUSE_DTYPE, "out.dtype", TN_F32, out,
                            "no complex numbers and 8-bit floats here yet");
@@ -107,8 +109,8 @@ tn_status cuda_elementwise_admit_out(const tn_query *query, tn_refusal *why)
 
 tn_status cuda_elementwise_admit_same(const tn_query *query, tn_refusal *why)
 {
-    const tn_dtype in = query->op->operand[TN_EACH_IN].dtype;
-    const tn_dtype out = query->op->operand[TN_EACH_OUT].dtype;
+    const tn_dtype in = query->op->operand[TN_ELEMENTWISE_IN].dtype;
+    const tn_dtype out = query->op->operand[TN_ELEMENTWISE_OUT].dtype;
     bool floats = cuda_is_float(in) && cuda_is_float(out) && (in == TN_F64) == (out == TN_F64);
     if (in == TN_BOOL || (!floats && in != out))
         return cuda_refuse(why, TN_REFUSE_DTYPE, "out.dtype", in, out,

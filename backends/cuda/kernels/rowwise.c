@@ -18,16 +18,16 @@ bool cuda_rowwise_has_vectors(const tn_op *op, int32_t operand, int64_t vector)
 
 static int vector_of(const tn_op *op)
 {
-    int64_t in = cuda_bytes_of(op->operand[TN_EACH_IN].dtype);
-    int64_t out = cuda_bytes_of(op->operand[TN_EACH_OUT].dtype);
+    int64_t in = cuda_bytes_of(op->operand[TN_ELEMENTWISE_IN].dtype);
+    int64_t out = cuda_bytes_of(op->operand[TN_ELEMENTWISE_OUT].dtype);
     return (int)(16 / (in > out ? in : out));
 }
 
 cuda_sharing cuda_rowwise_sharing(const tn_op *op)
 {
     enum { OF_WARP = 1024, HELD_F32 = 64, HELD_F64 = 32 };
-    const int64_t size = op->as.each.size;
-    const int held = op->operand[TN_EACH_IN].dtype == TN_F64 ? HELD_F64 : HELD_F32;
+    const int64_t size = TN_PARAMS(op, elementwise)->size;
+    const int held = op->operand[TN_ELEMENTWISE_IN].dtype == TN_F64 ? HELD_F64 : HELD_F32;
     cuda_sharing s = {
         .group = size <= OF_WARP ? 32 : CUDA_THREADS, .per = 4, .vector = vector_of(op)};
     if (s.per < s.vector)
@@ -38,8 +38,8 @@ cuda_sharing cuda_rowwise_sharing(const tn_op *op)
         s.per = 0;
         s.vector = 1;
     }
-    s.at_once = s.vector > 1 && cuda_rowwise_has_vectors(op, TN_EACH_IN, s.vector) &&
-                cuda_rowwise_has_vectors(op, TN_EACH_OUT, s.vector);
+    s.at_once = s.vector > 1 && cuda_rowwise_has_vectors(op, TN_ELEMENTWISE_IN, s.vector) &&
+                cuda_rowwise_has_vectors(op, TN_ELEMENTWISE_OUT, s.vector);
     s.full = (int64_t)s.per * s.group == size;
     return s;
 }
@@ -73,10 +73,10 @@ static void join_last(cuda_rows_args *args)
 /* Merges the dimensions before the last as far as possible; fills in the strides of every present operand. */
 static void fill_args(const tn_op *op, cuda_rows_args *out)
 {
-    const tn_layout *in = &op->operand[TN_EACH_IN];
+    const tn_layout *in = &op->operand[TN_ELEMENTWISE_IN];
     const int32_t last = in->rank - 1;
-    out->rows = op->as.each.rows;
-    out->size = op->as.each.size;
+    out->rows = TN_PARAMS(op, elementwise)->rows;
+    out->size = TN_PARAMS(op, elementwise)->size;
     out->whole = in->shape[last];
     out->rank = 0;
     for (int32_t d = 0; d < last; d++) {
@@ -104,9 +104,9 @@ tn_status cuda_rowwise_plan(const tn_run *run, const cuda_rowwise *variant, void
     snprintf(options, sizeof options,
              "-DIN=%s\n-DOUT=%s\n%s-DGROUP=%d\n-DPER=%d\n-DVECTOR=%d\n-DAT_ONCE=%d\n-DFULL=%d\n"
              "-DPACKED=%d\n-DINDEX=%s\n-DCOMPUTED=1\n",
-             cuda_type_of(run->op->operand[TN_EACH_IN].dtype),
-             cuda_type_of(run->op->operand[TN_EACH_OUT].dtype), variant->options, s->group, s->per,
-             s->vector, s->at_once, s->full, s->packed, cuda_index_of(variant->threads));
+             cuda_type_of(run->op->operand[TN_ELEMENTWISE_IN].dtype),
+             cuda_type_of(run->op->operand[TN_ELEMENTWISE_OUT].dtype), variant->options, s->group,
+             s->per, s->vector, s->at_once, s->full, s->packed, cuda_index_of(variant->threads));
     fill_args(run->op, &plan->args.rows);
     plan->blocks = cuda_blocks_for(run, (variant->threads + CUDA_THREADS - 1) / CUDA_THREADS);
     status = cuda_plan_kernel(run, variant->unit, variant->function, options, &plan->kernel, err);
@@ -123,20 +123,21 @@ tn_status cuda_rowwise_run(const tn_run *run, tn_error *err)
     cuda_rows_args args = plan->args.rows;
     for (int32_t i = 0; i < run->op->count && i < CUDA_ARGS_OPERANDS; i++)
         args.data[i] = tn_operand(run, i);
-    args.epsilon = run->op->as.each.value;
+    args.epsilon = TN_PARAMS(run->op, elementwise)->value;
     return cuda_plan_launch(run, plan->kernel, plan->blocks, &args, err);
 }
 
 tn_status cuda_rowwise_admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
     const tn_op *op = query->op;
-    const tn_dtype in = op->operand[TN_EACH_IN].dtype;
+    const tn_dtype in = op->operand[TN_ELEMENTWISE_IN].dtype;
     (void)row;
     for (int32_t i = 1; i < op->count && i < CUDA_ARGS_OPERANDS; i++) {
         const tn_dtype dtype = op->operand[i].dtype;
         if (dtype && (!cuda_is_float(dtype) || (dtype == TN_F64) != (in == TN_F64)))
-            return cuda_refuse(why, TN_REFUSE_DTYPE, i == TN_EACH_OUT ? "out.dtype" : "dtype", in,
-                               dtype, "f64 cannot be mixed with other floats: cast");
+            return cuda_refuse(why, TN_REFUSE_DTYPE,
+                               i == TN_ELEMENTWISE_OUT ? "out.dtype" : "dtype", in, dtype,
+                               "f64 cannot be mixed with other floats: cast");
     }
     return cuda_admit_alignment(query, why);
 }

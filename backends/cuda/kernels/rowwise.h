@@ -5,6 +5,8 @@
 
 #include "layout.h"
 
+#include "tenon/module/op/elementwise.h"
+
 /* rowwise.cuh, a part of these operators' units. */
 extern const cuda_text cuda_text_of_rowwise;
 
@@ -50,8 +52,8 @@ tn_status cuda_rowwise_admit(const tn_kernel_row *row, const tn_query *query, tn
 
 /* What all of them honour, and their numerics. */
 enum {
-    CUDA_ROWWISE_USES = TN_EACH_USES_STRIDES | TN_EACH_USES_BROADCAST | TN_EACH_USES_OUT_DTYPE |
-                        TN_EACH_USES_IN_PLACE
+    CUDA_ROWWISE_USES = TN_ELEMENTWISE_USES_STRIDES | TN_ELEMENTWISE_USES_BROADCAST |
+                        TN_ELEMENTWISE_USES_OUT_DTYPE | TN_ELEMENTWISE_USES_IN_PLACE
 };
 #define CUDA_ROWWISE_NUMERICS (TN_NUM_RUN_TO_RUN | TN_NUM_BATCH_INVARIANT)
 

@@ -2,6 +2,8 @@
  * computing, for batches of these, and for all strides that the libraries reject. */
 #include "matmul_cuda.h"
 
+#include "tenon/module/op/matmul.h"
+
 CUDA_TEXT_DECLARE(matmul_args_h);
 CUDA_TEXT_DECLARE(matmul_cu);
 const cuda_text cuda_text_of_matmul_args = CUDA_TEXT(matmul_args_h, "matmul_args.h");
@@ -43,7 +45,7 @@ static const pace paces[3][2] = {
 static double time_of(const tn_op *op, bool wide, int64_t processors)
 {
     enum { DEPTH = 64, USUAL = 100 };
-    const tn_matmul_op *mm = &op->as.matmul;
+    const tn_matmul_op *mm = TN_PARAMS(op, matmul);
     const int32_t kind = mm->acc == TN_F64 ? 2 : op->operand[TN_MATMUL_A].dtype == TN_F32 ? 0 : 1;
     const pace *p = &paces[kind][wide];
     const int64_t turns =
@@ -74,7 +76,7 @@ static bool lies_by(const tn_layout *layout, int32_t d, int32_t other)
 
 bool cuda_matmul_by_columns(const tn_op *op)
 {
-    const int32_t m = op->as.matmul.batch_rank;
+    const int32_t m = TN_PARAMS(op, matmul)->batch_rank;
     return lies_by(&op->operand[TN_MATMUL_OUT], m, m + 1);
 }
 
@@ -83,7 +85,7 @@ static void fill_batch(const tn_op *op, cuda_matmul_args *out)
     static const int32_t operands[] = {TN_MATMUL_A, TN_MATMUL_B, TN_MATMUL_OUT, TN_MATMUL_BIAS};
     const int32_t count = op->operand[TN_MATMUL_BIAS].dtype ? 4 : 3;
     tn_walk walk;
-    tn_walk_over(&walk, op, operands, count, 0, op->as.matmul.batch_rank);
+    tn_walk_over(&walk, op, operands, count, 0, TN_PARAMS(op, matmul)->batch_rank);
     out->rank = cuda_walk_sizes(&walk, out->outer);
     for (int32_t i = 0; i < count; i++)
         cuda_walk_strides(&walk, i, out->stride[i]);
@@ -105,7 +107,7 @@ static tn_status run_matmul(const tn_run *run, tn_error *err)
 {
     const plan *made = run->plan;
     const tn_op *op = run->op;
-    const tn_matmul_op *mm = &op->as.matmul;
+    const tn_matmul_op *mm = TN_PARAMS(op, matmul);
     const int32_t m = mm->batch_rank, n = m + 1;
     const bool wide = takes_wide(op, cuda_processors(run->platform, run->device));
     cuda_matmul_args args = {
@@ -144,8 +146,9 @@ static tn_status plan_tiles(const tn_run *run, int64_t side, cuda_kernel **out, 
     snprintf(options, sizeof options,
              "-DIN=%s\n-DOUT=%s\n-DW=%s\n-DPER=%d\n-DFUNCTION(x)=%s\n-DCOMPUTED=1\n",
              cuda_type_of(op->operand[TN_MATMUL_A].dtype),
-             cuda_type_of(op->operand[TN_MATMUL_OUT].dtype), cuda_type_of(op->as.matmul.acc),
-             (int)(side / THREADS_ALONG), cuda_matmul_function(op->as.matmul.activation));
+             cuda_type_of(op->operand[TN_MATMUL_OUT].dtype),
+             cuda_type_of(TN_PARAMS(op, matmul)->acc), (int)(side / THREADS_ALONG),
+             cuda_matmul_function(TN_PARAMS(op, matmul)->activation));
     return cuda_plan_kernel(run, &unit, "matmul_tiles", options, out, err);
 }
 
@@ -171,7 +174,7 @@ tn_status cuda_admit_groups(const tn_query *query, tn_refusal *why)
 {
     const tn_op *op = query->op;
     int64_t other = 0;
-    if (op->as.matmul.grouped && op->operand[TN_MATMUL_A].dtype == TN_BF16)
+    if (TN_PARAMS(op, matmul)->grouped && op->operand[TN_MATMUL_A].dtype == TN_BF16)
         (void)query->setting(query, "cuda.matmul.prefer_cublaslt_grouped_gemm", &other);
     if (!other)
         return TN_OK;
@@ -183,7 +186,7 @@ tn_status cuda_admit_groups(const tn_query *query, tn_refusal *why)
 static tn_status admit_types(const tn_op *op, tn_refusal *why)
 {
     const tn_dtype a = op->operand[TN_MATMUL_A].dtype, b = op->operand[TN_MATMUL_B].dtype;
-    const tn_dtype out = op->operand[TN_MATMUL_OUT].dtype, acc = op->as.matmul.acc;
+    const tn_dtype out = op->operand[TN_MATMUL_OUT].dtype, acc = TN_PARAMS(op, matmul)->acc;
     const tn_dtype bias = op->operand[TN_MATMUL_BIAS].dtype;
     if (b != a)
         return tn_refuse(why, TN_REFUSE_DTYPE, "b.dtype", a, b);
@@ -198,7 +201,7 @@ static tn_status admit_types(const tn_op *op, tn_refusal *why)
 
 static tn_status admit_tiles(const tn_query *query, tn_refusal *why)
 {
-    const int64_t tiles = tiles_of(&query->op->as.matmul, NARROW);
+    const int64_t tiles = tiles_of(TN_PARAMS(query->op, matmul), NARROW);
     if (tiles > INT32_MAX)
         return cuda_refuse(why, TN_REFUSE_SHAPE, "tiles", INT32_MAX, tiles,
                            "at most 2147483647 tiles of 16 rows and columns");

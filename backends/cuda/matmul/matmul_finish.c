@@ -1,6 +1,7 @@
 #include "matmul_finish.h"
 
 #include "matmul_cuda.h"
+#include "tenon/module/op/matmul.h"
 
 CUDA_TEXT_DECLARE(matmul_finish_cu);
 static const cuda_text text = CUDA_TEXT(matmul_finish_cu, "matmul_finish.cu");
@@ -25,7 +26,7 @@ int64_t cuda_finish_sum_bytes(const tn_op *op)
 
 static lines lines_of(const tn_op *op)
 {
-    const tn_matmul_op *mm = &op->as.matmul;
+    const tn_matmul_op *mm = TN_PARAMS(op, matmul);
     const bool by_columns = cuda_matmul_by_columns(op);
     const int32_t m = mm->batch_rank, n = m + 1;
     lines out = {by_columns ? n : m,
@@ -43,7 +44,7 @@ int64_t cuda_finish_tiles(const tn_op *op)
 {
     const lines is = lines_of(op);
     return cuda_tiles_along(is.count, CUDA_THREADS / is.lanes) *
-           cuda_tiles_along(is.size, is.lanes * is.each) * op->as.matmul.matrices;
+           cuda_tiles_along(is.size, is.lanes * is.each) * TN_PARAMS(op, matmul)->matrices;
 }
 
 /* Returns whether a thread's elements along a line are aligned to their total size, in every line and matrix. */
@@ -77,7 +78,7 @@ static void fill_args(const tn_op *op, const tn_layout *sums, cuda_matmul_args *
     of.operand[TN_MATMUL_A] = *sums;
     *out = (cuda_matmul_args){
         .m = is.count, .n = is.size, .lanes = (int)is.lanes, .whole = all_are_whole(op, sums, &is)};
-    tn_walk_over(&walk, &of, operands, count, 0, op->as.matmul.batch_rank);
+    tn_walk_over(&walk, &of, operands, count, 0, TN_PARAMS(op, matmul)->batch_rank);
     out->rank = cuda_walk_sizes(&walk, out->outer);
     for (int32_t i = 0; i < count; i++) {
         const tn_layout *layout = &of.operand[operands[i]];
@@ -111,7 +112,7 @@ void cuda_finish_case(const tn_op *op, char *options, cuda_case *out)
     const tn_dtype dtype = op->operand[TN_MATMUL_OUT].dtype;
     snprintf(options, CUDA_FINISH_OPTIONS,
              "-DOUT=%s\n-DFUNCTION(x)=%s\n-DCOMPUTED=1\n-default-device\n", type_of(dtype),
-             function_of(op->as.matmul.activation, dtype));
+             function_of(TN_PARAMS(op, matmul)->activation, dtype));
     *out = (cuda_case){&unit, "matmul_finish", options};
 }
 

@@ -1,6 +1,8 @@
 /* norm along the last dimension: layer norm and rms norm, with weight and bias. */
 #include "../kernels/rowwise.h"
 
+#include "tenon/module/op/norm.h"
+
 CUDA_TEXT_DECLARE(norm_cu);
 static const cuda_text text = CUDA_TEXT(norm_cu, "norm.cu");
 static const cuda_unit unit = {{&cuda_text_of_args, &cuda_text_of_common, &cuda_text_of_functions,
@@ -18,10 +20,10 @@ static tn_status plan_norm(const tn_run *run, void **out, uint64_t *out_bytes, t
                      cuda_rowwise_has_vectors(op, TN_NORM_BIAS, sharing.vector);
     snprintf(options, sizeof options,
              "-DLAYER=%d\n-DHAS_WEIGHT=%d\n-DHAS_BIAS=%d\n-DWEIGHT=%s\n-DBIAS=%s\n",
-             op->as.each.kind == TN_NORM_LAYER, weight != 0, bias != 0, cuda_rowwise_type(weight),
-             cuda_rowwise_type(bias));
+             TN_PARAMS(op, elementwise)->kind == TN_NORM_LAYER, weight != 0, bias != 0,
+             cuda_rowwise_type(weight), cuda_rowwise_type(bias));
     const cuda_rowwise variant = {&unit, "norm_rows", options, sharing,
-                                  op->as.each.rows * sharing.group};
+                                  TN_PARAMS(op, elementwise)->rows * sharing.group};
     return cuda_rowwise_plan(run, &variant, out, out_bytes, err);
 }
 
@@ -31,7 +33,7 @@ const tn_kernel_row cuda_norm_row = {
     CUDA_ROW,
     .dtypes = cuda_float_dtypes,
     .numerics = CUDA_ROWWISE_NUMERICS,
-    .honours = CUDA_ROWWISE_USES | TN_EACH_USES_WEIGHT | TN_EACH_USES_BIAS,
+    .honours = CUDA_ROWWISE_USES | TN_ELEMENTWISE_USES_WEIGHT | TN_ELEMENTWISE_USES_BIAS,
     .admit = cuda_rowwise_admit,
     .plan = plan_norm,
     .run = cuda_rowwise_run,

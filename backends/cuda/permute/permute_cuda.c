@@ -1,6 +1,8 @@
 /* permute: a copy in tiles if in and out are contiguous along different dimensions, else element by element. */
 #include "../kernels/elementwise.h"
 
+#include "tenon/module/op/permute.h"
+
 CUDA_TEXT_DECLARE(permute_cu);
 static const cuda_text text = CUDA_TEXT(permute_cu, "permute.cu");
 const cuda_unit cuda_permute_unit = {{&cuda_text_of_args, &cuda_text_of_common, &text}};
@@ -50,13 +52,13 @@ static bool has_packs(const tn_op *op, const cuda_each_args *args)
 {
     enum { PACK = 8 };
     const int last = args->rank - 1;
-    bool packs = cuda_bytes_of(op->operand[TN_EACH_OUT].dtype) == 2 &&
+    bool packs = cuda_bytes_of(op->operand[TN_ELEMENTWISE_OUT].dtype) == 2 &&
                  args->size[last] % PACK == 0 && args->size[last - 1] % PACK == 0 &&
-                 op->operand[TN_EACH_IN].alignment >= 2 * PACK &&
-                 op->operand[TN_EACH_OUT].alignment >= 2 * PACK;
+                 op->operand[TN_ELEMENTWISE_IN].alignment >= 2 * PACK &&
+                 op->operand[TN_ELEMENTWISE_OUT].alignment >= 2 * PACK;
     for (int d = 0; d <= last; d++)
-        packs = packs && (d == last - 1 || args->stride[TN_EACH_IN][d] % PACK == 0) &&
-                (d == last || args->stride[TN_EACH_OUT][d] % PACK == 0);
+        packs = packs && (d == last - 1 || args->stride[TN_ELEMENTWISE_IN][d] % PACK == 0) &&
+                (d == last || args->stride[TN_ELEMENTWISE_OUT][d] % PACK == 0);
     return packs;
 }
 
@@ -72,7 +74,7 @@ static tn_status plan_tiles(const tn_run *run, cuda_plan *plan, tn_error *err)
         tiles *= args->size[d];
     plan->blocks = cuda_blocks_for(run, tiles);
     snprintf(options, sizeof options, "-DELEMENT=%s\n-DINDEX=%s\n",
-             bits_type(run->op->operand[TN_EACH_OUT].dtype), cuda_index_of(tiles));
+             bits_type(run->op->operand[TN_ELEMENTWISE_OUT].dtype), cuda_index_of(tiles));
     return cuda_plan_kernel(run, &cuda_permute_unit,
                             has_packs(run->op, args) ? "tiled_pairs" : "tiled", options,
                             &plan->kernel, err);
@@ -80,7 +82,7 @@ static tn_status plan_tiles(const tn_run *run, cuda_plan *plan, tn_error *err)
 
 static tn_status plan_permute(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
 {
-    const char *type = bits_type(run->op->operand[TN_EACH_OUT].dtype);
+    const char *type = bits_type(run->op->operand[TN_ELEMENTWISE_OUT].dtype);
     const cuda_elementwise copy = {
         .in = type, .out = type, .compute = "a", .inputs = 1, .wraps = true};
     tn_walk walk;
@@ -101,7 +103,7 @@ static tn_status plan_permute(const tn_run *run, void **out, uint64_t *out_bytes
 
 static tn_status admit_permute(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
-    const tn_dtype out = query->op->operand[TN_EACH_OUT].dtype;
+    const tn_dtype out = query->op->operand[TN_ELEMENTWISE_OUT].dtype;
     (void)row;
     if (!bits_type(out))
         return tn_refuse(why, TN_REFUSE_DTYPE, "out.dtype", TN_F32, out);
@@ -119,7 +121,7 @@ const tn_kernel_row cuda_permute_row = {
     CUDA_ROW,
     .dtypes = bits_dtypes,
     .numerics = CUDA_EVERYWHERE,
-    .honours = TN_EACH_USES_STRIDES | TN_EACH_USES_BROADCAST,
+    .honours = TN_ELEMENTWISE_USES_STRIDES | TN_ELEMENTWISE_USES_BROADCAST,
     .admit = admit_permute,
     .plan = plan_permute,
     .run = cuda_elementwise_run,

@@ -11,6 +11,7 @@
 #include "../kernels/layout.h"
 #include "../kernels/rows.h"
 #include "../matmul/matmul_finish.h"
+#include "tenon/module/ops.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -154,10 +155,10 @@ static tn_op op_of(const tn_kernel_row *row, int32_t which, tn_dtype in, tn_dtyp
 {
     enum { ROWS = 4096 };
     tn_op op = {.struct_size = sizeof op, .kind = row->op, .count = 2};
-    op.as.each = (tn_each_op){
+    *TN_PARAMS_MUTABLE(&op, elementwise) = (tn_elementwise_op){
         .kind = which, .elements = ROWS * size, .rows = ROWS, .size = size, .axes = 2, .value = 1};
-    op.operand[TN_EACH_IN] = dense_layout(in, ROWS, size);
-    op.operand[TN_EACH_OUT] = dense_layout(to, ROWS, size);
+    op.operand[TN_ELEMENTWISE_IN] = dense_layout(in, ROWS, size);
+    op.operand[TN_ELEMENTWISE_OUT] = dense_layout(to, ROWS, size);
     return op;
 }
 
@@ -186,14 +187,14 @@ static void compile_elements(tn_dtype dtype)
     plan_problem(&cuda_fill_row, &op);
     op = op_of(&cuda_permute_row, 0, dtype, dtype, 4096);
     plan_problem(&cuda_permute_row, &op);
-    op.operand[TN_EACH_IN].stride[0] = 1;
-    op.operand[TN_EACH_IN].stride[1] = 4096;
+    op.operand[TN_ELEMENTWISE_IN].stride[0] = 1;
+    op.operand[TN_ELEMENTWISE_IN].stride[1] = 4096;
     plan_problem(&cuda_permute_row, &op);
     for (int i = 0; i < 4; i++) {
         op = op_of(&cuda_unary_row, unary[i], dtype, dtype, 4096);
         plan_problem(&cuda_unary_row, &op);
         op = op_of(&cuda_binary_row, binary[i], dtype, dtype, 4096);
-        op.operand[TN_EACH_OTHER] = op.operand[TN_EACH_IN];
+        op.operand[TN_ELEMENTWISE_OTHER] = op.operand[TN_ELEMENTWISE_IN];
         op.count = 3;
         plan_problem(&cuda_binary_row, &op);
     }
@@ -209,10 +210,10 @@ static void compile_rows(tn_dtype dtype)
 {
     static const int64_t sizes[] = {1024, 4096, 8192};
     tn_op op = op_of(&cuda_reduce_row, TN_REDUCE_SUM, dtype, dtype, 4096);
-    op.operand[TN_EACH_OUT] = dense_layout(dtype, 4096, 1);
-    op.as.each.elements = 4096;
+    op.operand[TN_ELEMENTWISE_OUT] = dense_layout(dtype, 4096, 1);
+    TN_PARAMS_MUTABLE(&op, elementwise)->elements = 4096;
     plan_problem(&cuda_reduce_row, &op);
-    op.as.each.kind = TN_REDUCE_MAX;
+    TN_PARAMS_MUTABLE(&op, elementwise)->kind = TN_REDUCE_MAX;
     plan_problem(&cuda_reduce_row, &op);
     for (int i = 0; i < 3; i++) {
         op = op_of(&cuda_softmax_row, 0, dtype, dtype, sizes[i]);
@@ -243,7 +244,7 @@ static void compile_following(tn_op *op)
     for (int i = 0; i < 3; i++) {
         char options[CUDA_FINISH_OPTIONS];
         cuda_case wanted;
-        op->as.matmul.activation = activations[i];
+        TN_PARAMS_MUTABLE(op, matmul)->activation = activations[i];
         cuda_finish_case(op, options, &wanted);
         compile_case(&wanted);
     }
@@ -264,7 +265,7 @@ static void compile_products(tn_dtype dtype)
 {
     enum { SIDE = 64 };
     tn_op op = {.struct_size = sizeof op, .kind = cuda_matmul_row.op, .count = TN_MATMUL_OPERANDS};
-    op.as.matmul =
+    *TN_PARAMS_MUTABLE(&op, matmul) =
         (tn_matmul_op){.m = SIDE, .n = SIDE, .k = SIDE, .matrices = 1, .acc = TN_F32, .alpha = 1};
     for (int32_t i = TN_MATMUL_A; i <= TN_MATMUL_OUT; i++)
         op.operand[i] = dense_layout(dtype, SIDE, SIDE);
@@ -288,7 +289,7 @@ static void compile_attention(tn_dtype dtype)
     enum { SIZE = 128 };
     tn_op op = {
         .struct_size = sizeof op, .kind = cuda_attention_row.op, .count = TN_ATTENTION_OPERANDS};
-    op.as.attention = (tn_attention_op){.size = SIZE, .value_size = SIZE};
+    *TN_PARAMS_MUTABLE(&op, attention) = (tn_attention_op){.size = SIZE, .value_size = SIZE};
     for (int32_t n = TN_ATTENTION_Q; n <= TN_ATTENTION_OUT; n++)
         op.operand[n] = dense_heads(dtype, SIZE);
     plan_problem(&cuda_attention_row, &op);

@@ -2,6 +2,7 @@
  * parts of an output. */
 #include "../kernels/layout.h"
 #include "reduce_args.h"
+#include "tenon/module/op/reduce.h"
 
 CUDA_TEXT_DECLARE(reduce_args_h);
 CUDA_TEXT_DECLARE(reduce_cu);
@@ -49,8 +50,9 @@ static const char *identity_of(int32_t kind, const char *work)
 /* Walks over the kept and the reduced dimensions, ordered by in's strides. */
 static void walk_both(const tn_op *op, tn_walk *kept, tn_walk *taken)
 {
-    static const int32_t both[] = {TN_EACH_IN, TN_EACH_OUT};
-    const int32_t rank = op->operand[TN_EACH_IN].rank, first = rank - op->as.each.axes;
+    static const int32_t both[] = {TN_ELEMENTWISE_IN, TN_ELEMENTWISE_OUT};
+    const int32_t rank = op->operand[TN_ELEMENTWISE_IN].rank,
+                  first = rank - TN_PARAMS(op, elementwise)->axes;
     tn_walk_over(kept, op, both, 2, 0, first);
     tn_walk_over(taken, op, both, 1, first, rank);
 }
@@ -64,7 +66,7 @@ static bool is_columns(const tn_walk *taken)
 
 static int64_t parts_of(const tn_op *op, bool columns)
 {
-    const int64_t size = op->as.each.size, part = columns ? PART_OF_COLUMN : PART;
+    const int64_t size = TN_PARAMS(op, elementwise)->size, part = columns ? PART_OF_COLUMN : PART;
     return size > part ? (size + part - 1) / part : 1;
 }
 
@@ -72,8 +74,8 @@ static void fill_args(const tn_op *op, const tn_walk *kept, const tn_walk *taken
                       cuda_reduce_args *out)
 {
     const bool columns = is_columns(taken);
-    out->outputs = op->as.each.elements;
-    out->size = op->as.each.size;
+    out->outputs = TN_PARAMS(op, elementwise)->elements;
+    out->size = TN_PARAMS(op, elementwise)->size;
     out->parts = parts_of(op, columns);
     out->part = columns ? PART_OF_COLUMN : PART;
     out->kept_rank = cuda_walk_sizes(kept, out->kept);
@@ -87,7 +89,7 @@ static void fill_args(const tn_op *op, const tn_walk *kept, const tn_walk *taken
  * alone uses the same vectors as one among consecutive others. */
 static bool is_dense(const tn_op *op, const cuda_reduce_args *args, int64_t vector)
 {
-    const tn_layout *in = &op->operand[TN_EACH_IN];
+    const tn_layout *in = &op->operand[TN_ELEMENTWISE_IN];
     bool sound = args->taken_rank == 1 && args->size % vector == 0 &&
                  in->alignment >= vector * cuda_bytes_of(in->dtype);
     for (int d = 0; d < args->kept_rank; d++)
@@ -99,14 +101,15 @@ static bool is_dense(const tn_op *op, const cuda_reduce_args *args, int64_t vect
 static int64_t group_of(const tn_op *op)
 {
     enum { OF_WARP = 8192, WARP = 32 };
-    const int64_t bytes = cuda_bytes_of(op->operand[TN_EACH_IN].dtype);
-    return op->as.each.size <= OF_WARP / bytes ? WARP : CUDA_THREADS;
+    const int64_t bytes = cuda_bytes_of(op->operand[TN_ELEMENTWISE_IN].dtype);
+    return TN_PARAMS(op, elementwise)->size <= OF_WARP / bytes ? WARP : CUDA_THREADS;
 }
 
 static void write_options(const tn_op *op, bool dense, int64_t vector, char *out, size_t size)
 {
-    const tn_dtype in = op->operand[TN_EACH_IN].dtype, to = op->operand[TN_EACH_OUT].dtype;
-    const int32_t kind = op->as.each.kind;
+    const tn_dtype in = op->operand[TN_ELEMENTWISE_IN].dtype,
+                   to = op->operand[TN_ELEMENTWISE_OUT].dtype;
+    const int32_t kind = TN_PARAMS(op, elementwise)->kind;
     const char *work = work_of(in, to);
     snprintf(out, size,
              "-DIN=%s\n-DOUT=%s\n-DA=%s\n-DJOIN(a,b)=%s\n-DIDENTITY=%s\n-DMEAN=%d\n-DWRAPS=%d\n"
@@ -126,7 +129,7 @@ typedef struct plan {
 
 static tn_status plan_kernels(const tn_run *run, plan *made, tn_error *err)
 {
-    const int64_t vector = 16 / cuda_bytes_of(run->op->operand[TN_EACH_IN].dtype);
+    const int64_t vector = 16 / cuda_bytes_of(run->op->operand[TN_ELEMENTWISE_IN].dtype);
     cuda_reduce_args *args = &made->args;
     tn_walk kept, taken;
     char options[384];
@@ -165,8 +168,8 @@ static tn_status run_reduce(const tn_run *run, tn_error *err)
 {
     const plan *made = run->plan;
     cuda_reduce_args args = made->args;
-    args.in = tn_operand(run, TN_EACH_IN);
-    args.out = tn_operand(run, TN_EACH_OUT);
+    args.in = tn_operand(run, TN_ELEMENTWISE_IN);
+    args.out = tn_operand(run, TN_ELEMENTWISE_OUT);
     args.partial = run->workspace;
     tn_status status = cuda_plan_launch(run, made->kernel, made->blocks, &args, err);
     if (!status && made->finish)
@@ -180,14 +183,16 @@ static uint64_t size_workspace(const tn_kernel_row *row, const tn_query *query)
     walk_both(query->op, &kept, &taken);
     const uint64_t parts = (uint64_t)parts_of(query->op, is_columns(&taken));
     (void)row;
-    return parts > 1 ? parts * (uint64_t)query->op->as.each.elements * sizeof(int64_t) : 0;
+    return parts > 1
+               ? parts * (uint64_t)TN_PARAMS(query->op, elementwise)->elements * sizeof(int64_t)
+               : 0;
 }
 
 static tn_status admit_reduce(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
-    const tn_each_op *each = &query->op->as.each;
-    const tn_dtype in = query->op->operand[TN_EACH_IN].dtype;
-    const tn_dtype out = query->op->operand[TN_EACH_OUT].dtype;
+    const tn_elementwise_op *each = TN_PARAMS(query->op, elementwise);
+    const tn_dtype in = query->op->operand[TN_ELEMENTWISE_IN].dtype;
+    const tn_dtype out = query->op->operand[TN_ELEMENTWISE_OUT].dtype;
     const bool sums = each->kind == TN_REDUCE_SUM || each->kind == TN_REDUCE_MEAN;
     (void)row;
     if (!sums && each->kind != TN_REDUCE_MAX && each->kind != TN_REDUCE_MIN)
@@ -209,7 +214,8 @@ const tn_kernel_row cuda_reduce_row = {
     CUDA_ROW,
     .dtypes = cuda_number_dtypes,
     .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_BATCH_INVARIANT,
-    .honours = TN_EACH_USES_STRIDES | TN_EACH_USES_BROADCAST | TN_EACH_USES_OUT_DTYPE,
+    .honours =
+        TN_ELEMENTWISE_USES_STRIDES | TN_ELEMENTWISE_USES_BROADCAST | TN_ELEMENTWISE_USES_OUT_DTYPE,
     .admit = admit_reduce,
     .workspace = size_workspace,
     .plan = plan_reduce,

@@ -1,6 +1,8 @@
 /* rotary position embedding: a thread rotates some pairs of a row, or copies as many elements of its rest. */
 #include "../kernels/rowwise.h"
 
+#include "tenon/module/op/rotary.h"
+
 CUDA_TEXT_DECLARE(rotary_cu);
 static const cuda_text text = CUDA_TEXT(rotary_cu, "rotary.cu");
 static const cuda_unit unit = {
@@ -9,13 +11,14 @@ static const cuda_unit unit = {
 /* Determines how many pairs a thread rotates: what it reads of in must be aligned to its total size. */
 static cuda_sharing share_pairs(const tn_op *op)
 {
-    const int64_t size = op->as.each.size, in_bytes = cuda_bytes_of(op->operand[TN_EACH_IN].dtype);
-    const int64_t neighbours = op->as.each.kind == TN_ROTARY_HALVES ? 1 : 2;
-    const int64_t out_bytes = cuda_bytes_of(op->operand[TN_EACH_OUT].dtype);
+    const int64_t size = TN_PARAMS(op, elementwise)->size,
+                  in_bytes = cuda_bytes_of(op->operand[TN_ELEMENTWISE_IN].dtype);
+    const int64_t neighbours = TN_PARAMS(op, elementwise)->kind == TN_ROTARY_HALVES ? 1 : 2;
+    const int64_t out_bytes = cuda_bytes_of(op->operand[TN_ELEMENTWISE_OUT].dtype);
     int64_t vector = 16 / neighbours / (in_bytes > out_bytes ? in_bytes : out_bytes);
     while (vector > 1 && (size / 2 % vector != 0 ||
-                          !cuda_rowwise_has_vectors(op, TN_EACH_IN, vector * neighbours) ||
-                          !cuda_rowwise_has_vectors(op, TN_EACH_OUT, vector * neighbours) ||
+                          !cuda_rowwise_has_vectors(op, TN_ELEMENTWISE_IN, vector * neighbours) ||
+                          !cuda_rowwise_has_vectors(op, TN_ELEMENTWISE_OUT, vector * neighbours) ||
                           !cuda_rowwise_has_vectors(op, TN_ROTARY_COS, vector) ||
                           !cuda_rowwise_has_vectors(op, TN_ROTARY_SIN, vector)))
         vector /= 2;
@@ -26,16 +29,17 @@ static cuda_sharing share_pairs(const tn_op *op)
 static tn_status plan_rotary(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
 {
     const tn_op *op = run->op;
-    const tn_layout *in = &op->operand[TN_EACH_IN];
+    const tn_layout *in = &op->operand[TN_ELEMENTWISE_IN];
     const cuda_sharing sharing = share_pairs(op);
-    const int64_t in_row = (in->shape[in->rank - 1] - op->as.each.size / 2) / sharing.vector;
+    const int64_t in_row =
+        (in->shape[in->rank - 1] - TN_PARAMS(op, elementwise)->size / 2) / sharing.vector;
     char options[160];
     snprintf(options, sizeof options, "-DHALVES=%d\n-DCOS=%s\n-DSIN=%s\n",
-             op->as.each.kind == TN_ROTARY_HALVES,
+             TN_PARAMS(op, elementwise)->kind == TN_ROTARY_HALVES,
              cuda_rowwise_type(op->operand[TN_ROTARY_COS].dtype),
              cuda_rowwise_type(op->operand[TN_ROTARY_SIN].dtype));
     const cuda_rowwise variant = {&unit, "rotary_rows", options, sharing,
-                                  op->as.each.rows * in_row};
+                                  TN_PARAMS(op, elementwise)->rows * in_row};
     return cuda_rowwise_plan(run, &variant, out, out_bytes, err);
 }
 
@@ -45,7 +49,7 @@ const tn_kernel_row cuda_rotary_row = {
     CUDA_ROW,
     .dtypes = cuda_float_dtypes,
     .numerics = CUDA_ROWWISE_NUMERICS,
-    .honours = CUDA_ROWWISE_USES | TN_EACH_USES_PARTIAL,
+    .honours = CUDA_ROWWISE_USES | TN_ELEMENTWISE_USES_PARTIAL,
     .admit = cuda_rowwise_admit,
     .plan = plan_rotary,
     .run = cuda_rowwise_run,

@@ -1,6 +1,8 @@
 /* unary: functions of one number. */
 #include "../kernels/elementwise.h"
 
+#include "tenon/module/op/unary.h"
+
 /* The functions in functions.cuh, without "of_". */
 static const char *const words[TN_UNARY_COUNT] = {
     [TN_UNARY_NEG] = "neg",
@@ -19,9 +21,9 @@ static const char *const words[TN_UNARY_COUNT] = {
 
 static tn_status plan_unary(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
 {
-    const int32_t kind = run->op->as.each.kind;
-    const tn_dtype in = run->op->operand[TN_EACH_IN].dtype;
-    const tn_dtype to = run->op->operand[TN_EACH_OUT].dtype;
+    const int32_t kind = TN_PARAMS(run->op, elementwise)->kind;
+    const tn_dtype in = run->op->operand[TN_ELEMENTWISE_IN].dtype;
+    const tn_dtype to = run->op->operand[TN_ELEMENTWISE_OUT].dtype;
     const bool narrow = kind == TN_UNARY_GELU && cuda_bytes_of(to) == 2;
     char compute[32];
     snprintf(compute, sizeof compute, "of_%s%s(a)", words[kind], narrow ? "_narrow" : "");
@@ -35,8 +37,8 @@ static tn_status plan_unary(const tn_run *run, void **out, uint64_t *out_bytes, 
 
 static tn_status admit_unary(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
-    const int32_t kind = query->op->as.each.kind;
-    const tn_dtype in = query->op->operand[TN_EACH_IN].dtype;
+    const int32_t kind = TN_PARAMS(query->op, elementwise)->kind;
+    const tn_dtype in = query->op->operand[TN_ELEMENTWISE_IN].dtype;
     (void)row;
     if (kind < 0 || kind >= TN_UNARY_COUNT)
         return tn_refuse(why, TN_REFUSE_FEATURE, "kind", TN_UNARY_COUNT - 1, kind);
@@ -52,8 +54,8 @@ const tn_kernel_row cuda_unary_row = {
     CUDA_ROW,
     .dtypes = cuda_number_dtypes,
     .numerics = CUDA_REPEATS,
-    .honours = TN_EACH_USES_STRIDES | TN_EACH_USES_BROADCAST | TN_EACH_USES_OUT_DTYPE |
-               TN_EACH_USES_IN_PLACE,
+    .honours = TN_ELEMENTWISE_USES_STRIDES | TN_ELEMENTWISE_USES_BROADCAST |
+               TN_ELEMENTWISE_USES_OUT_DTYPE | TN_ELEMENTWISE_USES_IN_PLACE,
     .admit = admit_unary,
     .plan = plan_unary,
     .run = cuda_elementwise_run,

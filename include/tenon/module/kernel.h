@@ -144,7 +144,7 @@ typedef struct tn_kernel_row {
     const char *platform;   /* "acme": a platform of this module or of another              */
     const char *library;    /* library it uses: "openblas"; NULL: none                      */
     const char *backend;    /* name by which users request it: "FLASH_ATTN"; NULL: none     */
-    int32_t op;             /* TN_OP_MATMUL                                                 */
+    int32_t op;             /* TN_OP_... of the operator's header                           */
     uint32_t version;       /* from 1; a new number invalidates stored timings and verdicts */
     const tn_dtype *dtypes; /* of the first operand present; ends with 0; at least one      */
     uint64_t numerics;      /* TN_NUM_*                                                     */

@@ -125,7 +125,7 @@ static tn_status op_of(const tni_sdpa *s, tn_op *out, tn_error *err)
     }
     if (status)
         return status;
-    tn_attention_op *at = &out->as.attention;
+    tn_attention_op *at = TN_PARAMS_MUTABLE(out, attention);
     *at = (tn_attention_op){.scale = tni_attention_scale(q->shape[TNI_SDPA_DIM_SIZE]),
                             .dropout = s->params->dropout};
     (void)tni_attention_see(at, s->params->is_causal ? TN_MASK_CAUSAL : TN_MASK_NONE, 0, 0);

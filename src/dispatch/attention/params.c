@@ -5,6 +5,7 @@
 #include "op/op.h"
 #include "settings/context.h"
 #include "tenon/dtype.h"
+#include "tenon/module/op/attention.h"
 
 #include <inttypes.h>
 
@@ -21,14 +22,14 @@ static bool is_foreign(const tn_op *op)
                      TN_ATTENTION_USES_GROUPS | TN_ATTENTION_USES_LSE | TN_ATTENTION_USES_DROPOUT |
                      TN_ATTENTION_USES_PACKED | TN_ATTENTION_USES_VALUE_SIZE |
                      TN_ATTENTION_USES_STRIDES;
-    if (is_plainly_causal(&op->as.attention))
+    if (is_plainly_causal(TN_PARAMS(op, attention)))
         known |= TN_ATTENTION_USES_WINDOW;
     return (op->uses & ~known) != 0;
 }
 
 bool tni_sdpa_of_op(const tn_op *op, tn_device *device, bool training, tn_sdpa_params *out)
 {
-    const tn_attention_op *at = &op->as.attention;
+    const tn_attention_op *at = TN_PARAMS(op, attention);
     bool packed = op->uses & TN_ATTENTION_USES_PACKED;
     *out = (tn_sdpa_params){.struct_size = sizeof *out,
                             .dropout = at->dropout,

@@ -8,6 +8,7 @@
 #include "op/op_check.h"
 #include "op/walk.h"
 #include "tenon/machine.h"
+#include "tenon/module/op/elementwise.h"
 #include "tenon/random.h"
 
 #include <math.h>
@@ -28,7 +29,7 @@ bool tni_op_reads_output(const tn_op *op)
 
 static bool is_in_place(const tn_op *op)
 {
-    return tni_op_class_of(op->kind)->may_be_in_place && op->uses & TN_EACH_USES_IN_PLACE;
+    return tni_op_class_of(op->kind)->may_be_in_place && op->uses & TN_ELEMENTWISE_USES_IN_PLACE;
 }
 
 /* Guards on both sides, and the first element at an address that has the alignment and no better

@@ -5,6 +5,7 @@
 #include "inputs.h"
 #include "op/op_check.h"
 #include "settings/context.h"
+#include "tenon/module/op/elementwise.h"
 
 tn_status tni_oracle_begin(tni_oracle *oracle, int32_t op, tn_error *err)
 {
@@ -46,7 +47,7 @@ static tn_status set_apart(const tn_op *op, tn_op *out, tn_error *err)
     const tni_op_class *class = tni_op_class_of(op->kind);
     *out = *op;
     if (class->may_be_in_place)
-        out->uses &= ~(uint64_t)TN_EACH_USES_IN_PLACE;
+        out->uses &= ~(uint64_t)TN_ELEMENTWISE_USES_IN_PLACE;
     for (int32_t i = 0; i < op->count; i++) {
         if (!op->operand[i].dtype || !tni_op_writes(class, i))
             continue;

@@ -1,6 +1,7 @@
 #include "part.h"
 
 #include "base/dtype.h"
+#include "tenon/module/op/elementwise.h"
 #include "tenon/random.h"
 
 static const tn_layout *output_of(const tn_op *op)
@@ -53,7 +54,7 @@ tn_status tni_part_take(const tn_op *op, void *const *data, const tni_part *part
 {
     *out_op = *op;
     if (tni_op_class_of(op->kind)->may_be_in_place)
-        out_op->uses &= ~(uint64_t)TN_EACH_USES_IN_PLACE;
+        out_op->uses &= ~(uint64_t)TN_ELEMENTWISE_USES_IN_PLACE;
     for (int32_t i = 0; i < op->count; i++) {
         tn_layout *layout = &out_op->operand[i];
         int64_t bytes = tni_dtype_bytes(layout->dtype), skipped = 0, begin;

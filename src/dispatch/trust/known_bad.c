@@ -6,6 +6,7 @@
 #include "notes.h"
 #include "os/file.h"
 #include "os/thread.h"
+#include "tenon/module/op/attention.h"
 #include "tenon/setting.h"
 
 static tni_once read_once = TNI_ONCE_INIT;
@@ -68,7 +69,7 @@ bool tni_known_bad(const tni_kernel *kernel, const tn_op *op, const tn_device_pr
     char here[64] = "";
     if (note->keys)
         snprintf(here, sizeof here, "here %lld keys, of at most %lld; ",
-                 (long long)op->as.attention.keys, (long long)note->keys - 1);
+                 (long long)TN_PARAMS(op, attention)->keys, (long long)note->keys - 1);
     const char *reason = note->reason ? note->reason : "known to give wrong results";
     const char *source = note->source ? note->source : "";
     (void)tni_refuse(why, TN_REFUSE_KNOWN_BAD, note->name, note->version_high + 1, library_version,

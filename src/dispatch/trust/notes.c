@@ -5,6 +5,7 @@
 #include "base/number.h"
 #include "base/words.h"
 #include "op/op.h"
+#include "tenon/module/op/attention_backward.h"
 
 /* The position in a list that is being read. */
 typedef struct reading {
@@ -285,7 +286,8 @@ static bool is_causal(const tn_op *op)
 {
     const uint64_t others =
         TN_ATTENTION_USES_LENGTHS | TN_ATTENTION_USES_PACKED | TN_ATTENTION_USES_OFFSET;
-    return op->as.attention.right == 0 && op->as.attention.queries > 1 && !(op->uses & others);
+    return TN_PARAMS(op, attention)->right == 0 && TN_PARAMS(op, attention)->queries > 1 &&
+           !(op->uses & others);
 }
 
 static bool is_of_bounds(const tni_note *note, const tn_op *op)

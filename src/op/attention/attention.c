@@ -144,7 +144,7 @@ static tn_status check_number(const tn_op *op, const char *name, double value, b
 
 static tn_status check_numbers(const tn_op *op, tn_error *err)
 {
-    const tn_attention_op *at = &op->as.attention;
+    const tn_attention_op *at = TN_PARAMS(op, attention);
     tn_status status =
         check_number(op, "scale", at->scale, fabs(at->scale) <= DBL_MAX, "a finite number", err);
     if (!status)
@@ -216,10 +216,10 @@ static tn_status check_shapes(const tn_op *op, tn_error *err)
 /* Checks that each gradient has the shape of its operand. */
 static tn_status check_gradients(const tn_op *op, tn_error *err)
 {
-    static const int32_t of[][2] = {{TN_ATTENTION_DOUT, TN_ATTENTION_OUT},
-                                    {TN_ATTENTION_DQ, TN_ATTENTION_Q},
-                                    {TN_ATTENTION_DK, TN_ATTENTION_K},
-                                    {TN_ATTENTION_DV, TN_ATTENTION_V}};
+    static const int32_t of[][2] = {{TN_ATTENTION_BACKWARD_DOUT, TN_ATTENTION_OUT},
+                                    {TN_ATTENTION_BACKWARD_DQ, TN_ATTENTION_Q},
+                                    {TN_ATTENTION_BACKWARD_DK, TN_ATTENTION_K},
+                                    {TN_ATTENTION_BACKWARD_DV, TN_ATTENTION_V}};
     static const char *const what[] = {"the batch", "the heads", "the length", "the head size"};
     for (int32_t i = 0; i < 16; i++) {
         int32_t one = of[i / 4][0], other = of[i / 4][1], d = i % 4;
@@ -235,7 +235,7 @@ static tn_status check_gradients(const tn_op *op, tn_error *err)
 /* The tables of sequences, and what of K goes with them. */
 static tn_status check_tables(const tn_op *op, bool packed, tn_error *err)
 {
-    const tn_attention_op *at = &op->as.attention;
+    const tn_attention_op *at = TN_PARAMS(op, attention);
     const need needs[] = {
         {TN_ATTENTION_STARTS_K, 0, at->batch + 1, "as many as starts_q"},
         {TN_ATTENTION_LENGTHS, 0, at->batch, "one for each sequence"},
@@ -268,7 +268,7 @@ static tn_status check_most(const tn_op *op, const char *name, int64_t found, in
 /* K and V in pages: how many keys a sequence may have. */
 static tn_status validate_pages(tn_op *op, tn_error *err)
 {
-    tn_attention_op *at = &op->as.attention;
+    tn_attention_op *at = TN_PARAMS_MUTABLE(op, attention);
     int64_t each = op->operand[TN_ATTENTION_PAGES].shape[1];
     at->page = op->operand[TN_ATTENTION_K].shape[2];
     if (at->page < 1)
@@ -284,7 +284,7 @@ static tn_status validate_pages(tn_op *op, tn_error *err)
 /* Sequences: of the batch, packed, or in pages. */
 static tn_status validate_sequences(tn_op *op, tn_error *err)
 {
-    tn_attention_op *at = &op->as.attention;
+    tn_attention_op *at = TN_PARAMS_MUTABLE(op, attention);
     const tn_layout *q = &op->operand[TN_ATTENTION_Q], *k = &op->operand[TN_ATTENTION_K];
     const tn_layout *starts = &op->operand[TN_ATTENTION_STARTS_Q];
     bool packed = starts->dtype, paged = has(op, TN_ATTENTION_PAGES);
@@ -309,7 +309,7 @@ static tn_status validate_sequences(tn_op *op, tn_error *err)
 
 static uint64_t uses_of(const tn_op *op)
 {
-    const tn_attention_op *at = &op->as.attention;
+    const tn_attention_op *at = TN_PARAMS(op, attention);
     tn_dtype q = op->operand[TN_ATTENTION_Q].dtype, mask = op->operand[TN_ATTENTION_MASK].dtype;
     bool forward = !is_backward(op);
     uint64_t uses = at->left >= 0 || at->right >= 0 ? TN_ATTENTION_USES_WINDOW : 0;
@@ -328,7 +328,7 @@ static uint64_t uses_of(const tn_op *op)
     uses |= has(op, TN_ATTENTION_SEED) ? TN_ATTENTION_USES_SEED : 0;
     for (int32_t i = 0; i < op->count; i++) {
         const tn_layout *layout = &op->operand[i];
-        bool whole = i <= TN_ATTENTION_OUT || i >= TN_ATTENTION_DOUT;
+        bool whole = i <= TN_ATTENTION_OUT || i >= TN_ATTENTION_BACKWARD_DOUT;
         if (whole && layout->shape[3] > 1 && layout->stride[3] != 1)
             uses |= TN_ATTENTION_USES_STRIDES;
     }
@@ -337,7 +337,7 @@ static uint64_t uses_of(const tn_op *op)
 
 static tn_status validate_mask(tn_op *op, tn_error *err)
 {
-    const tn_attention_op *at = &op->as.attention;
+    const tn_attention_op *at = TN_PARAMS(op, attention);
     const int64_t shape[] = {at->batch, at->heads, at->queries, at->keys};
     if (!has(op, TN_ATTENTION_MASK))
         return TN_OK;
@@ -347,7 +347,7 @@ static tn_status validate_mask(tn_op *op, tn_error *err)
 
 tn_status tni_attention_validate(tn_op *op, tn_error *err)
 {
-    tn_attention_op *at = &op->as.attention;
+    tn_attention_op *at = TN_PARAMS_MUTABLE(op, attention);
     tn_status status = check_dtypes(op, err);
     if (!status)
         status = check_company(op, err);
@@ -393,7 +393,7 @@ static double pairs_of(const tn_attention_op *at)
 
 void tni_attention_cost(const tn_op *op, double *out_flops, double *out_bytes)
 {
-    const tn_attention_op *at = &op->as.attention;
+    const tn_attention_op *at = TN_PARAMS(op, attention);
     double pairs = (double)at->batch * (double)at->heads * pairs_of(at);
     *out_flops = 2 * pairs * (double)(at->size + at->value_size) * (is_backward(op) ? 2.5 : 1);
     *out_bytes = 0;
@@ -403,7 +403,7 @@ void tni_attention_cost(const tn_op *op, double *out_flops, double *out_bytes)
 
 size_t tni_attention_words(const tn_op *op, uint64_t *out)
 {
-    const tn_attention_op *at = &op->as.attention;
+    const tn_attention_op *at = TN_PARAMS(op, attention);
     out[0] = (uint64_t)at->queries;
     out[1] = (uint64_t)at->keys;
     out[2] = (uint64_t)at->left;
@@ -417,11 +417,11 @@ size_t tni_attention_words(const tn_op *op, uint64_t *out)
 void tni_attention_free(tn_op *op, uint64_t dims)
 {
     static const uint64_t of[] = {TN_ATTENTION_DIM_BATCH, TN_ATTENTION_DIM_HEADS};
-    tn_attention_op *at = &op->as.attention;
+    tn_attention_op *at = TN_PARAMS_MUTABLE(op, attention);
     for (int32_t i = 0; i < op->count; i++) {
         tn_layout *layout = &op->operand[i];
-        bool of_keys = i == TN_ATTENTION_K || i == TN_ATTENTION_V || i == TN_ATTENTION_DK ||
-                       i == TN_ATTENTION_DV;
+        bool of_keys = i == TN_ATTENTION_K || i == TN_ATTENTION_V ||
+                       i == TN_ATTENTION_BACKWARD_DK || i == TN_ATTENTION_BACKWARD_DV;
         for (int32_t d = 0; d < layout->rank && d < 2; d++)
             layout->shape[d] = layout->rank < 3 || dims & of[d] ? 0 : layout->shape[d];
         if (layout->rank >= 3 &&

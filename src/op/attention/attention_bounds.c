@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "tenon/module/attention.h"
+#include "tenon/module/op/attention_backward.h"
 
 #include <float.h>
 
@@ -228,7 +229,7 @@ static gradient gradient_of(const rows *r, const scene *in, int64_t i, int64_t j
 {
     pair p;
     double lse = number_at(r, TN_ATTENTION_LSE, in->b, in->h, i, 0), value_norms, out_norms;
-    row_at given = query_of(in, TN_ATTENTION_DOUT, i);
+    row_at given = query_of(in, TN_ATTENTION_BACKWARD_DOUT, i);
     judge_pair(r, in, i, j, u, &p);
     if (p.score == -(double)INFINITY)
         return (gradient){0};
@@ -258,13 +259,13 @@ static bool sees(const rows *r, const scene *in, int64_t i, int64_t j)
 /* Adds what one pair gives to a gradient's row: of dq along keys, of dk and dv along queries. */
 static void add_gradient(rows *r, const scene *in, int32_t output, int64_t i, int64_t j, double u)
 {
-    bool of_values = output == TN_ATTENTION_DV;
+    bool of_values = output == TN_ATTENTION_BACKWARD_DV;
     if (!sees(r, in, i, j))
         return;
     gradient g = gradient_of(r, in, i, j, u);
-    row_at from = output == TN_ATTENTION_DQ
+    row_at from = output == TN_ATTENTION_BACKWARD_DQ
                       ? key_of(r, in, TN_ATTENTION_K, j)
-                      : query_of(in, of_values ? TN_ATTENTION_DOUT : TN_ATTENTION_Q, i);
+                      : query_of(in, of_values ? TN_ATTENTION_BACKWARD_DOUT : TN_ATTENTION_Q, i);
     int64_t count = of_values ? r->at->value_size : r->at->size;
     double factor = of_values ? g.weight : g.score;
     double error = of_values ? g.weight_error : g.score_error;
@@ -278,7 +279,7 @@ static void take_backward(rows *r, int32_t output, const tni_place *place, doubl
     const tn_attention_op *at = r->at;
     int64_t share = at->groups > 0 ? at->heads / at->groups : 1, row = place->index[2];
     scene in = {.s = {place->index[0], 0, 0, at->queries, at->keys}, .b = place->index[0]};
-    if (output == TN_ATTENTION_DQ) {
+    if (output == TN_ATTENTION_BACKWARD_DQ) {
         in.h = place->index[1];
         in.group = in.h / share;
         for (int64_t j = 0; j < at->keys; j++)
@@ -340,7 +341,7 @@ double tni_attention_bound(tni_bounds *bounds, const tni_place *place, double si
     }
     if (lse)
         return r->log_sum > 0 ? r->log_sum + 4 * bounds->work * size : 0;
-    bool along_keys = !backward || output == TN_ATTENTION_DQ;
+    bool along_keys = !backward || output == TN_ATTENTION_BACKWARD_DQ;
     double count = (double)(along_keys ? at->keys : at->queries * (at->heads / at->groups));
     return bound_of(r, &r->columns[place->index[3]], count, bounds->work);
 }
@@ -364,7 +365,7 @@ static bool make_lines(rows *r, int64_t width)
 
 tn_status tni_attention_bounds_init(tni_bounds *bounds, tn_error *err)
 {
-    const tn_attention_op *at = &bounds->op->as.attention;
+    const tn_attention_op *at = TN_PARAMS(bounds->op, attention);
     tn_dtype dtype = bounds->op->operand[TN_ATTENTION_Q].dtype;
     int64_t width = (at->size > at->value_size ? at->size : at->value_size) + 1;
     rows *made = tni_alloc_zeroed(1, sizeof *made);

@@ -85,7 +85,7 @@ static const tn_check_aspect aspects[] = {
 /* Without a forward pass, LSE is such that the weights sum to about 1. */
 tni_spread tni_attention_spread(const tn_op *op, int32_t operand)
 {
-    double keys = log((double)op->as.attention.keys + 1);
+    double keys = log((double)TN_PARAMS(op, attention)->keys + 1);
     if (operand == TN_ATTENTION_MASK)
         return (tni_spread){.low = -4, .high = 0};
     return operand == TN_ATTENTION_LSE ? (tni_spread){.low = keys, .high = keys + 1}
@@ -94,7 +94,7 @@ tni_spread tni_attention_spread(const tn_op *op, int32_t operand)
 
 static tni_reads count_reads(const tn_op *op, int32_t operand)
 {
-    const tn_attention_op *at = &op->as.attention;
+    const tn_attention_op *at = TN_PARAMS(op, attention);
     switch (operand) {
     case TN_ATTENTION_Q: return (tni_reads){(double)at->size, true};
     case TN_ATTENTION_K: return (tni_reads){(double)at->size * (double)at->keys, true};
@@ -133,12 +133,13 @@ static bool is_split(const tn_op *op, int32_t operand, int32_t d)
 /* Sets the positions of the part's queries, and its sinks. */
 static void shift_part(const tn_op *op, const tni_part *part, tn_op *out, void **out_data)
 {
-    const tn_attention_op *at = &op->as.attention;
+    const tn_attention_op *at = TN_PARAMS(op, attention);
     tn_layout *sinks = &out->operand[TN_ATTENTION_SINKS];
     int64_t bytes = tni_dtype_bytes(sinks->dtype);
     bool corner = at->corner == TN_CORNER_BOTTOM_RIGHT;
     if (split_dims(op) > 2)
-        out->as.attention.shift += part->begin[2] + (corner ? part->count[2] - at->queries : 0);
+        TN_PARAMS_MUTABLE(out, attention)->shift +=
+            part->begin[2] + (corner ? part->count[2] - at->queries : 0);
     if (sinks->dtype && split_dims(op) > 1) {
         out_data[TN_ATTENTION_SINKS] =
             (char *)out_data[TN_ATTENTION_SINKS] + part->begin[1] * sinks->stride[0] * bytes;

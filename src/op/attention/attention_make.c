@@ -56,12 +56,12 @@ tn_status tni_attention_finish(tn_op *op, int32_t way, bool scaled, tn_error *er
     for (int32_t i = 0; i < op->count; i++) {
         if (tni_attention_is_packed(op, i))
             add_batch(&op->operand[i]);
-        if (i <= TN_ATTENTION_OUT || i >= TN_ATTENTION_DOUT)
+        if (i <= TN_ATTENTION_OUT || i >= TN_ATTENTION_BACKWARD_DOUT)
             tni_attention_turn(&op->operand[i], way);
     }
     const tn_layout *q = &op->operand[TN_ATTENTION_Q];
-    if (op->as.attention.scale == 0 && !scaled && q->rank == 4)
-        op->as.attention.scale = tni_attention_scale(q->shape[3]);
+    if (TN_PARAMS(op, attention)->scale == 0 && !scaled && q->rank == 4)
+        TN_PARAMS_MUTABLE(op, attention)->scale = tni_attention_scale(q->shape[3]);
     return tni_op_validate(op, err);
 }
 
@@ -99,10 +99,11 @@ tn_status tni_attention_make(const void *given, tni_problem *out, tn_error *err)
         args->pages,    TN_HAS(args, tn_attention_args, seed_tensor) ? args->seed_tensor : NULL};
     status = tni_problem_init(out, class, tensors, err);
     if (!status)
-        status = tni_attention_read_numbers(class, &numbers, &out->op.as.attention, err);
+        status = tni_attention_read_numbers(class, &numbers, TN_PARAMS_MUTABLE(&out->op, attention),
+                                            err);
     if (status)
         return status;
-    status = read_most(class, args, &out->op.as.attention, err);
+    status = read_most(class, args, TN_PARAMS_MUTABLE(&out->op, attention), err);
     if (status)
         return status;
     return tni_attention_finish(&out->op, args->layout, args->set & TN_ATTENTION_SET_SCALE, err);

@@ -69,7 +69,7 @@ static void fill_lengths(const table *t, const tni_operands *operands)
     bool packed = operands->op->operand[TN_ATTENTION_STARTS_K].dtype != TN_DTYPE_NONE;
     int64_t count = t->layout->shape[0];
     for (int64_t i = 0; i < count; i++) {
-        int64_t most = packed ? length_of(operands, i) : t->op->as.attention.keys;
+        int64_t most = packed ? length_of(operands, i) : TN_PARAMS(t->op, attention)->keys;
         int64_t some = pick(t, 0, most);
         put(t, i * t->layout->stride[0], i == 0 ? most : i == 1 && count > 2 ? 0 : some);
     }
@@ -110,10 +110,10 @@ void tni_attention_fill_table(tni_operands *operands, int32_t index, double (*dr
         return;
     switch (index) {
     case TN_ATTENTION_STARTS_Q:
-        fill_starts(&t, op->operand[TN_ATTENTION_Q].shape[2], op->as.attention.queries);
+        fill_starts(&t, op->operand[TN_ATTENTION_Q].shape[2], TN_PARAMS(op, attention)->queries);
         break;
     case TN_ATTENTION_STARTS_K:
-        fill_starts(&t, op->operand[TN_ATTENTION_K].shape[2], op->as.attention.keys);
+        fill_starts(&t, op->operand[TN_ATTENTION_K].shape[2], TN_PARAMS(op, attention)->keys);
         break;
     case TN_ATTENTION_LENGTHS: fill_lengths(&t, operands); break;
     case TN_ATTENTION_SEED: fill_seed(&t); break;

@@ -116,10 +116,10 @@ static void usual(const sizes *s, const tn_op *op, tn_dtype dtype, tn_layout *ou
         usual_tables(s, out);
         return;
     }
-    make_whole(&out[TN_ATTENTION_DOUT], dtype, to, s->way);
-    make_whole(&out[TN_ATTENTION_DQ], dtype, q, s->way);
-    make_whole(&out[TN_ATTENTION_DK], dtype, k, s->way);
-    make_whole(&out[TN_ATTENTION_DV], dtype, v, s->way);
+    make_whole(&out[TN_ATTENTION_BACKWARD_DOUT], dtype, to, s->way);
+    make_whole(&out[TN_ATTENTION_BACKWARD_DQ], dtype, q, s->way);
+    make_whole(&out[TN_ATTENTION_BACKWARD_DK], dtype, k, s->way);
+    make_whole(&out[TN_ATTENTION_BACKWARD_DV], dtype, v, s->way);
 }
 
 static tn_status refuse(const tni_fields *fields, const char *key, const char *needs, tn_error *err)
@@ -393,7 +393,7 @@ static tn_status parse_backend(tni_fields *fields, int32_t *out, tn_error *err)
 tn_status tni_attention_parse(tni_fields *fields, tn_dtype dtype, tn_op *op, tn_error *err)
 {
     sizes s = {.pool = -1, .out = dtype};
-    tn_attention_op *at = &op->as.attention;
+    tn_attention_op *at = TN_PARAMS_MUTABLE(op, attention);
     int64_t backward = op->kind == TN_OP_ATTENTION_BACKWARD;
     tn_status status = backward ? TN_OK : tni_fields_switch(fields, "backward", &backward, err);
     if (backward)
@@ -466,7 +466,7 @@ static void write_mask(const tn_attention_op *at, const sizes *s, tni_buffer *ou
 
 static void take_sizes(const tn_op *op, sizes *s)
 {
-    const tn_attention_op *at = &op->as.attention;
+    const tn_attention_op *at = TN_PARAMS(op, attention);
     const tn_layout *q = &op->operand[TN_ATTENTION_Q], *k = &op->operand[TN_ATTENTION_K];
     bool forward = op->kind == TN_OP_ATTENTION;
     bool packed = forward && op->operand[TN_ATTENTION_STARTS_Q].dtype;
@@ -570,7 +570,7 @@ static void write_numbers(const tn_attention_op *at, bool device_seed, tni_buffe
 
 void tni_attention_write(const tn_op *op, tni_buffer *out)
 {
-    const tn_attention_op *at = &op->as.attention;
+    const tn_attention_op *at = TN_PARAMS(op, attention);
     tn_dtype dtype = op->operand[TN_ATTENTION_Q].dtype;
     tn_layout dense[TN_OP_OPERANDS_MAX];
     sizes s;

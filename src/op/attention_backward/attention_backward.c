@@ -31,13 +31,14 @@ tn_status tni_attention_backward_make(const void *given, tni_problem *out, tn_er
         [TN_ATTENTION_MASK] = args->mask_tensor,
         [TN_ATTENTION_SEED] =
             TN_HAS(args, tn_attention_backward_args, seed_tensor) ? args->seed_tensor : NULL,
-        [TN_ATTENTION_DOUT] = args->dout,
-        [TN_ATTENTION_DQ] = args->dq,
-        [TN_ATTENTION_DK] = args->dk,
-        [TN_ATTENTION_DV] = args->dv};
+        [TN_ATTENTION_BACKWARD_DOUT] = args->dout,
+        [TN_ATTENTION_BACKWARD_DQ] = args->dq,
+        [TN_ATTENTION_BACKWARD_DK] = args->dk,
+        [TN_ATTENTION_BACKWARD_DV] = args->dv};
     status = tni_problem_init(out, class, tensors, err);
     if (!status)
-        status = tni_attention_read_numbers(class, &numbers, &out->op.as.attention, err);
+        status = tni_attention_read_numbers(class, &numbers, TN_PARAMS_MUTABLE(&out->op, attention),
+                                            err);
     return status ? status
                   : tni_attention_finish(&out->op, args->layout, args->set & TN_ATTENTION_SET_SCALE,
                                          err);
@@ -57,18 +58,19 @@ const tni_op_class tni_attention_backward_class = {
                          [TN_ATTENTION_LSE] = AT(lse),
                          [TN_ATTENTION_MASK] = AT(mask_tensor),
                          [TN_ATTENTION_SEED] = AT(seed_tensor),
-                         [TN_ATTENTION_DOUT] = AT(dout),
-                         [TN_ATTENTION_DQ] = AT(dq),
-                         [TN_ATTENTION_DK] = AT(dk),
-                         [TN_ATTENTION_DV] = AT(dv)}},
+                         [TN_ATTENTION_BACKWARD_DOUT] = AT(dout),
+                         [TN_ATTENTION_BACKWARD_DQ] = AT(dq),
+                         [TN_ATTENTION_BACKWARD_DK] = AT(dk),
+                         [TN_ATTENTION_BACKWARD_DV] = AT(dv)}},
     .check = &tni_attention_backward_check,
     .make = tni_attention_backward_make,
     .operands = operands,
     .optional = 1U << TN_ATTENTION_MASK | 1U << TN_ATTENTION_SINKS | 1U << TN_ATTENTION_STARTS_Q |
                 1U << TN_ATTENTION_STARTS_K | 1U << TN_ATTENTION_LENGTHS |
                 1U << TN_ATTENTION_PAGES | 1U << TN_ATTENTION_SEED,
-    .outputs = 1U << TN_ATTENTION_DQ | 1U << TN_ATTENTION_DK | 1U << TN_ATTENTION_DV,
-    .output = TN_ATTENTION_DQ,
+    .outputs = 1U << TN_ATTENTION_BACKWARD_DQ | 1U << TN_ATTENTION_BACKWARD_DK |
+               1U << TN_ATTENTION_BACKWARD_DV,
+    .output = TN_ATTENTION_BACKWARD_DQ,
     TNI_ATTENTION_CLASS};
 
 tn_status tn_attention_backward(const tn_context *context, const tn_attention_backward_args *args,

@@ -3,6 +3,7 @@
 #include "dispatch/check/inputs.h"
 #include "dispatch/dispatch.h"
 #include "settings/context.h"
+#include "tenon/module/op/attention.h"
 
 /* The forward pass of the same operands. */
 static tn_status make_forward(const tn_op *backward, tn_op *out, tn_error *err)

@@ -61,14 +61,15 @@ static tn_status validate_merge(tn_op *op, tn_error *err)
     if (status)
         return status;
     const tn_layout *in = &op->operand[TN_MERGE_IN];
-    op->as.each = (tn_each_op){.elements = tni_layout_elements(in), .size = in->shape[3]};
-    op->as.each.rows = in->shape[0] * in->shape[1] * in->shape[2];
-    op->uses = op->operand[TN_MERGE_OUT].dtype != in->dtype ? TN_EACH_USES_OUT_DTYPE : 0;
+    *TN_PARAMS_MUTABLE(op, elementwise) =
+        (tn_elementwise_op){.elements = tni_layout_elements(in), .size = in->shape[3]};
+    TN_PARAMS_MUTABLE(op, elementwise)->rows = in->shape[0] * in->shape[1] * in->shape[2];
+    op->uses = op->operand[TN_MERGE_OUT].dtype != in->dtype ? TN_ELEMENTWISE_USES_OUT_DTYPE : 0;
     for (int32_t i = 0; i < op->count; i++) {
         tn_layout dense = op->operand[i];
         tni_layout_dense(&dense);
         if (dense.dtype && !tni_strides_same(&op->operand[i], &dense))
-            op->uses |= TN_EACH_USES_STRIDES;
+            op->uses |= TN_ELEMENTWISE_USES_STRIDES;
     }
     return TN_OK;
 }
@@ -167,7 +168,7 @@ static void write(const tn_op *op, tni_buffer *out)
 
 static void cost(const tn_op *op, double *out_flops, double *out_bytes)
 {
-    *out_flops = 3 * (double)op->as.each.elements;
+    *out_flops = 3 * (double)TN_PARAMS(op, elementwise)->elements;
     *out_bytes = 0;
     for (int32_t i = 0; i < op->count; i++)
         *out_bytes += tni_layout_bytes(&op->operand[i]);

@@ -1,6 +1,7 @@
 /* How kernels of attention-merge are checked. */
 #include "op/bounds.h"
 #include "op/op_check.h"
+#include "tenon/module/op/attention_merge.h"
 
 static const char *const smoke[] = {
     "b=2,h=3,l=17,d=64,lse=1",

@@ -25,12 +25,13 @@ static uint32_t families(int32_t kind)
 
 static tn_status validate_binary(tn_op *op, tn_error *err)
 {
-    static const int32_t inputs[] = {TN_EACH_IN, TN_EACH_OTHER};
-    const tn_layout *out = &op->operand[TN_EACH_OUT];
-    tn_dtype in = op->operand[TN_EACH_IN].dtype, other = op->operand[TN_EACH_OTHER].dtype;
+    static const int32_t inputs[] = {TN_ELEMENTWISE_IN, TN_ELEMENTWISE_OTHER};
+    const tn_layout *out = &op->operand[TN_ELEMENTWISE_OUT];
+    tn_dtype in = op->operand[TN_ELEMENTWISE_IN].dtype,
+             other = op->operand[TN_ELEMENTWISE_OTHER].dtype;
     tn_status status = tni_elementwise_check_kind(op, err);
     if (!status)
-        status = tni_elementwise_check_family(op, families(op->as.each.kind), err);
+        status = tni_elementwise_check_family(op, families(TN_PARAMS(op, elementwise)->kind), err);
     if (!status && other != in)
         status = tn_fail(err, TN_INVALID_ARGUMENT, 0, tni_binary_class.where,
                          "other needs the dtype of in, %s, found %s", tn_dtype_name(in),
@@ -55,7 +56,7 @@ tn_status tni_binary_make(const void *given, tni_problem *out, tn_error *err)
         return status;
     const tn_tensor *const tensors[] = {args->in, args->out, args->other};
     status = tni_problem_init(out, class, tensors, err);
-    out->op.as.each = (tn_each_op){.kind = args->kind};
+    *TN_PARAMS_MUTABLE(&out->op, elementwise) = (tn_elementwise_op){.kind = args->kind};
     return status ? status : tni_op_validate(&out->op, err);
 }
 

@@ -1,6 +1,7 @@
 /* How kernels of binary are checked. */
 #include "op/bounds.h"
 #include "op/op_check.h"
+#include "tenon/module/op/binary.h"
 
 static const char *const smoke[] = {
     "kind=add,shape=16x256",       "kind=add,shape=5x67",
@@ -50,8 +51,8 @@ static tni_spread spread_floats(const tn_op *op, int32_t operand)
 static double bound_binary(tni_bounds *b, const tni_place *place, double size)
 {
     (void)place;
-    bool complex = tni_dtype_is_complex(b->op->operand[TN_EACH_IN].dtype);
-    switch (b->op->as.each.kind) {
+    bool complex = tni_dtype_is_complex(b->op->operand[TN_ELEMENTWISE_IN].dtype);
+    switch (TN_PARAMS(b->op, elementwise)->kind) {
     case TN_BINARY_MUL: return complex ? 8 * b->work * size : 0;
     case TN_BINARY_DIV: return (complex ? 32 : 4) * b->work * size;
     default: return 0;

@@ -20,7 +20,7 @@ tn_status tni_cast_make(const void *given, tni_problem *out, tn_error *err)
         return status;
     const tn_tensor *const tensors[] = {args->in, args->out};
     status = tni_problem_init(out, class, tensors, err);
-    out->op.as.each = (tn_each_op){0};
+    *TN_PARAMS_MUTABLE(&out->op, elementwise) = (tn_elementwise_op){0};
     return status ? status : tni_op_validate(&out->op, err);
 }
 

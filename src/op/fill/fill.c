@@ -7,13 +7,13 @@
 
 static tn_status validate_fill(tn_op *op, tn_error *err)
 {
-    tn_dtype out = op->operand[TN_EACH_OUT].dtype;
+    tn_dtype out = op->operand[TN_ELEMENTWISE_OUT].dtype;
     bool complex = tni_elementwise_family(out) == TNI_DTYPE_COMPLEX;
-    if (!complex && op->as.each.imaginary != 0)
+    if (!complex && TN_PARAMS(op, elementwise)->imaginary != 0)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, tni_fill_class.where,
                        "imaginary needs complex numbers in out, found %s", tn_dtype_name(out));
     if (!complex)
-        op->as.each.imaginary = 0; /* without a sign */
+        TN_PARAMS_MUTABLE(op, elementwise)->imaginary = 0; /* without a sign */
     return tni_elementwise_finish(op, err);
 }
 
@@ -27,7 +27,8 @@ tn_status tni_fill_make(const void *given, tni_problem *out, tn_error *err)
         return status;
     const tn_tensor *const tensors[] = {NULL, args->out};
     status = tni_problem_init(out, class, tensors, err);
-    out->op.as.each = (tn_each_op){.value = args->value, .imaginary = args->imaginary};
+    *TN_PARAMS_MUTABLE(&out->op, elementwise) =
+        (tn_elementwise_op){.value = args->value, .imaginary = args->imaginary};
     return status ? status : tni_op_validate(&out->op, err);
 }
 
@@ -35,15 +36,18 @@ static tn_status parse_value(tni_fields *fields, const int64_t *shape, int32_t r
                              tn_error *err)
 {
     (void)shape, (void)rank;
-    tn_status status = tni_fields_real(fields, "value", &op->as.each.value, err);
-    return status ? status : tni_fields_real(fields, "imaginary", &op->as.each.imaginary, err);
+    tn_status status =
+        tni_fields_real(fields, "value", &TN_PARAMS_MUTABLE(op, elementwise)->value, err);
+    return status ? status
+                  : tni_fields_real(fields, "imaginary",
+                                    &TN_PARAMS_MUTABLE(op, elementwise)->imaginary, err);
 }
 
 static void write_value(const tn_op *op, tni_buffer *out)
 {
-    tni_write_real(out, "value", op->as.each.value);
-    if (tni_elementwise_family(op->operand[TN_EACH_OUT].dtype) == TNI_DTYPE_COMPLEX)
-        tni_write_real(out, "imaginary", op->as.each.imaginary);
+    tni_write_real(out, "value", TN_PARAMS(op, elementwise)->value);
+    if (tni_elementwise_family(op->operand[TN_ELEMENTWISE_OUT].dtype) == TNI_DTYPE_COMPLEX)
+        tni_write_real(out, "imaginary", TN_PARAMS(op, elementwise)->imaginary);
 }
 
 static void cost_move(const tn_op *op, double *out_flops, double *out_bytes)
@@ -64,7 +68,7 @@ const tni_op_class tni_fill_class = {
     .check = &tni_fill_check,
     .make = tni_fill_make,
     .operands = tni_elementwise_in_out,
-    .optional = 1U << TN_EACH_IN,
+    .optional = 1U << TN_ELEMENTWISE_IN,
     .validate = validate_fill,
     .cost = cost_move,
     TNI_ELEMENTWISE_CLASS};

@@ -51,8 +51,8 @@ static uint64_t uses_of(const tn_layout *layout, bool output)
 
 static uint64_t uses_of_batch(const tn_op *op)
 {
-    uint64_t uses = op->as.matmul.matrices != 1 ? TN_MATMUL_USES_BATCH : 0;
-    for (int32_t i = 0; i < op->as.matmul.batch_rank; i++) {
+    uint64_t uses = TN_PARAMS(op, matmul)->matrices != 1 ? TN_MATMUL_USES_BATCH : 0;
+    for (int32_t i = 0; i < TN_PARAMS(op, matmul)->batch_rank; i++) {
         bool shared =
             op->operand[TN_MATMUL_A].stride[i] == 0 || op->operand[TN_MATMUL_B].stride[i] == 0;
         if (op->operand[TN_MATMUL_OUT].shape[i] > 1 && shared)
@@ -70,13 +70,13 @@ static bool is_far(double x)
 /* Whether sums are multiplied by alpha, and out by beta, in no more than f32. */
 static bool is_finished_narrow(const tn_op *op)
 {
-    const tn_dtype acc = op->as.matmul.acc;
+    const tn_dtype acc = TN_PARAMS(op, matmul)->acc;
     return acc != TN_F64 && acc != TN_C128 && op->operand[TN_MATMUL_OUT].dtype != TN_I32;
 }
 
 static uint64_t all_uses(const tn_op *op)
 {
-    const tn_matmul_op *mm = &op->as.matmul;
+    const tn_matmul_op *mm = TN_PARAMS(op, matmul);
     const tn_layout *a = &op->operand[TN_MATMUL_A];
     uint64_t uses = uses_of_batch(op) | uses_of(a, false) |
                     uses_of(&op->operand[TN_MATMUL_B], false) |
@@ -138,7 +138,7 @@ static tn_status check_dtypes(const tn_op *op, tn_error *err)
 
 static tn_status check_numbers(const tn_op *op, tn_error *err)
 {
-    const tn_matmul_op *mm = &op->as.matmul;
+    const tn_matmul_op *mm = TN_PARAMS(op, matmul);
     tn_dtype a = op->operand[TN_MATMUL_A].dtype;
     bool complex = a == TN_C64 || a == TN_C128;
     if (mm->activation < 0 || mm->activation >= TN_ACT_COUNT)
@@ -227,7 +227,7 @@ static tn_status check_scale(tn_op *op, int32_t operand, tn_error *err)
 
 static tn_status validate_matmul(tn_op *op, tn_error *err)
 {
-    tn_matmul_op *mm = &op->as.matmul;
+    tn_matmul_op *mm = TN_PARAMS_MUTABLE(op, matmul);
     tn_status status = check_dtypes(op, err);
     if (!status)
         status = check_numbers(op, err);
@@ -294,7 +294,7 @@ tn_status tni_matmul_make(const void *given, tni_problem *out, tn_error *err)
         tni_matmul_transpose(&out->op.operand[TN_MATMUL_A]);
     if (args->transpose_b)
         tni_matmul_transpose(&out->op.operand[TN_MATMUL_B]);
-    out->op.as.matmul = (tn_matmul_op){
+    *TN_PARAMS_MUTABLE(&out->op, matmul) = (tn_matmul_op){
         .activation = args->activation,
         .acc = args->acc ? args->acc : tni_matmul_acc(out->op.operand[TN_MATMUL_A].dtype),
         .alpha = args->alpha != 0 || args->set & TN_MATMUL_SET_ALPHA ? args->alpha : 1,
@@ -304,7 +304,7 @@ tn_status tni_matmul_make(const void *given, tni_problem *out, tn_error *err)
 
 static void cost_matmul(const tn_op *op, double *out_flops, double *out_bytes)
 {
-    const tn_matmul_op *mm = &op->as.matmul;
+    const tn_matmul_op *mm = TN_PARAMS(op, matmul);
     bool complex =
         op->operand[TN_MATMUL_A].dtype == TN_C64 || op->operand[TN_MATMUL_A].dtype == TN_C128;
     *out_flops = 2.0 * (double)mm->m * (double)mm->n * (double)mm->k * (double)mm->matrices *
@@ -318,15 +318,15 @@ static void cost_matmul(const tn_op *op, double *out_flops, double *out_bytes)
 
 static size_t key_words(const tn_op *op, uint64_t *out)
 {
-    out[0] = (uint64_t)op->as.matmul.activation;
-    out[1] = op->as.matmul.acc;
-    out[2] = (uint64_t)op->as.matmul.grouped;
+    out[0] = (uint64_t)TN_PARAMS(op, matmul)->activation;
+    out[1] = TN_PARAMS(op, matmul)->acc;
+    out[2] = (uint64_t)TN_PARAMS(op, matmul)->grouped;
     return 3;
 }
 
 static void free_dims(tn_op *op, uint64_t dims)
 {
-    tn_matmul_op *mm = &op->as.matmul;
+    tn_matmul_op *mm = TN_PARAMS_MUTABLE(op, matmul);
     int32_t rank = mm->batch_rank;
     static const uint64_t last[TN_MATMUL_OPERANDS][2] = {
         {TN_MATMUL_DIM_M, TN_MATMUL_DIM_K}, {TN_MATMUL_DIM_K, TN_MATMUL_DIM_N},

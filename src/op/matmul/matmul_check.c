@@ -2,6 +2,7 @@
 #include "base/alloc.h"
 #include "op/bounds.h"
 #include "op/op_check.h"
+#include "tenon/module/op/matmul.h"
 
 static const char *const smoke[] = {
     "m=17,n=13,k=31",
@@ -140,7 +141,7 @@ static tni_spread spread_floats(const tn_op *op, int32_t operand)
 
 static tni_reads count_reads(const tn_op *op, int32_t operand)
 {
-    const tn_matmul_op *mm = &op->as.matmul;
+    const tn_matmul_op *mm = TN_PARAMS(op, matmul);
     if (operand == TN_MATMUL_A || operand == TN_MATMUL_B)
         return (tni_reads){.elements = mm->alpha != 0 ? (double)mm->k : 0};
     return (tni_reads){.elements = operand == TN_MATMUL_OUT || operand == TN_MATMUL_BIAS ? 4 : 0};
@@ -148,7 +149,7 @@ static tni_reads count_reads(const tn_op *op, int32_t operand)
 
 static bool reads_output(const tn_op *op)
 {
-    return op->as.matmul.beta != 0;
+    return TN_PARAMS(op, matmul)->beta != 0;
 }
 
 static double least_of(double a, double b)
@@ -165,7 +166,7 @@ typedef struct norms {
 static double norm_of(const tni_bounds *b, int32_t operand, tni_place place, int32_t along)
 {
     double squares = 0;
-    for (int64_t i = 0; i < b->op->as.matmul.k; i++) {
+    for (int64_t i = 0; i < TN_PARAMS(b->op, matmul)->k; i++) {
         place.index[along] = i;
         tni_number x = tni_bounds_input(b, operand, &place);
         squares += x.re * x.re + x.im * x.im;
@@ -177,7 +178,7 @@ static double norm_of(const tni_bounds *b, int32_t operand, tni_place place, int
 static void read_matrices(tni_bounds *b, const tni_place *place)
 {
     norms *of = b->own;
-    const tn_matmul_op *mm = &b->op->as.matmul;
+    const tn_matmul_op *mm = TN_PARAMS(b->op, matmul);
     int32_t row = mm->batch_rank, column = mm->batch_rank + 1;
     tni_place at = *place;
     for (int64_t i = 0; i < mm->m; i++) {
@@ -195,7 +196,7 @@ static void read_matrices(tni_bounds *b, const tni_place *place)
  * are, perhaps by cutting; such errors of k products do not add up but like their root. */
 static double rounded_inputs(const tni_bounds *b)
 {
-    const tn_matmul_op *mm = &b->op->as.matmul;
+    const tn_matmul_op *mm = TN_PARAMS(b->op, matmul);
     tn_dtype dtype = b->op->operand[TN_MATMUL_A].dtype;
     double u = 0;
     if (dtype == TN_F32 || dtype == TN_C64)
@@ -208,7 +209,7 @@ static double rounded_inputs(const tni_bounds *b)
 /* One rounding of the product, where something is added to it after. */
 static double rounded_product(const tni_bounds *b)
 {
-    const bool added = b->op->as.matmul.beta != 0 || b->op->operand[TN_MATMUL_BIAS].dtype;
+    const bool added = TN_PARAMS(b->op, matmul)->beta != 0 || b->op->operand[TN_MATMUL_BIAS].dtype;
     return added && b->numerics & TN_NUM_ROUNDS_PRODUCT
                ? tni_dtype_roundoff(b->op->operand[TN_MATMUL_OUT].dtype)
                : 0;
@@ -234,7 +235,7 @@ static double scales_at(const tni_bounds *b, const tni_place *place)
 static double bound_matmul(tni_bounds *b, const tni_place *place, double size)
 {
     const norms *of = b->own;
-    const tn_matmul_op *mm = &b->op->as.matmul;
+    const tn_matmul_op *mm = TN_PARAMS(b->op, matmul);
     int32_t row = mm->batch_rank, column = mm->batch_rank + 1;
     if (tni_dtype_is_integer(b->op->operand[TN_MATMUL_OUT].dtype))
         return matmul_integers(mm, size);
@@ -256,7 +257,7 @@ static double bound_matmul(tni_bounds *b, const tni_place *place, double size)
 
 static double count_terms(const tn_op *op)
 {
-    const tn_matmul_op *mm = &op->as.matmul;
+    const tn_matmul_op *mm = TN_PARAMS(op, matmul);
     return (double)mm->k * (tni_dtype_is_complex(mm->acc) ? 4 : 1);
 }
 
@@ -269,7 +270,7 @@ static double narrow_roundoff(tn_dtype in)
 static double roundoff_of_sums(const tn_op *op, uint64_t numerics)
 {
     const bool narrow = numerics & (TN_NUM_REDUCED_REDUCTION | TN_NUM_F16_SUMS);
-    tn_dtype acc = op->as.matmul.acc;
+    tn_dtype acc = TN_PARAMS(op, matmul)->acc;
     if (narrow && acc == TN_F32)
         return narrow_roundoff(op->operand[TN_MATMUL_A].dtype);
     return tni_dtype_roundoff(
@@ -278,7 +279,7 @@ static double roundoff_of_sums(const tn_op *op, uint64_t numerics)
 
 static tn_status init_norms(tni_bounds *b, tn_error *err)
 {
-    const tn_matmul_op *mm = &b->op->as.matmul;
+    const tn_matmul_op *mm = TN_PARAMS(b->op, matmul);
     norms *made = tni_alloc_zeroed(1, sizeof *made);
     double *rows = made ? tni_alloc_zeroed((size_t)(mm->m + mm->n), sizeof *rows) : NULL;
     if (!rows) {
@@ -306,7 +307,7 @@ static bool is_split(const tn_op *op, int32_t operand, int32_t d)
 
 static int64_t line_cost(const tn_op *op)
 {
-    return op->as.matmul.k;
+    return TN_PARAMS(op, matmul)->k;
 }
 
 const tni_op_check tni_matmul_check = {

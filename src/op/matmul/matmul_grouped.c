@@ -82,7 +82,7 @@ static tn_status take_plans(groups *all, tn_error *err)
                                        .op = &problem->op,
                                        .device = problem->device,
                                        .recorded = all->recorded};
-        problem->op.as.matmul.grouped = !all->recorded;
+        TN_PARAMS_MUTABLE(&problem->op, matmul)->grouped = !all->recorded;
         if (tni_op_is_empty(&problem->op))
             continue;
         tn_status status = tni_lease_take(&question, false, &all->group[i].lease, &said);

@@ -123,14 +123,14 @@ tn_status tni_matmul_parse(tni_fields *fields, tn_dtype dtype, tn_op *op, tn_err
 {
     tn_dtype out = tni_matmul_out(dtype);
     sizes size;
-    op->as.matmul = (tn_matmul_op){.acc = tni_matmul_acc(dtype), .alpha = 1};
+    *TN_PARAMS_MUTABLE(op, matmul) = (tn_matmul_op){.acc = tni_matmul_acc(dtype), .alpha = 1};
     tn_status status = parse_sizes(fields, &size, err);
     if (!status)
         status = parse_scales(fields, dtype, &size, err);
     if (!status)
         status = tni_fields_dtype(fields, "out", &out, err);
     if (!status)
-        status = parse_numbers(fields, &op->as.matmul, err);
+        status = parse_numbers(fields, TN_PARAMS_MUTABLE(op, matmul), err);
     if (status)
         return status;
     usual(&size, dtype, out, op->operand);
@@ -172,7 +172,7 @@ static void write_scales(const sizes *size, tn_dtype dtype, tni_buffer *out)
 
 static void write_numbers(const tn_op *op, tni_buffer *out)
 {
-    const tn_matmul_op *mm = &op->as.matmul;
+    const tn_matmul_op *mm = TN_PARAMS(op, matmul);
     const tn_dtype dtype = op->operand[TN_MATMUL_A].dtype;
     const tn_dtype to = op->operand[TN_MATMUL_OUT].dtype;
     if (mm->activation)
@@ -191,7 +191,7 @@ static void write_numbers(const tn_op *op, tni_buffer *out)
 
 void tni_matmul_write(const tn_op *op, tni_buffer *out)
 {
-    const tn_matmul_op *mm = &op->as.matmul;
+    const tn_matmul_op *mm = TN_PARAMS(op, matmul);
     const tn_layout *to = &op->operand[TN_MATMUL_OUT];
     tn_dtype dtype = op->operand[TN_MATMUL_A].dtype;
     tn_layout dense[TN_MATMUL_OPERANDS];

@@ -17,7 +17,7 @@ static const double default_epsilon = 1e-5;
 /* One row that serves all of them. */
 static tn_status validate_row(tn_op *op, int32_t index, tn_error *err)
 {
-    const tn_layout *in = &op->operand[TN_EACH_IN];
+    const tn_layout *in = &op->operand[TN_ELEMENTWISE_IN];
     tn_layout *row = &op->operand[index];
     const char *name = operands[index];
     int64_t found = row->rank ? row->shape[row->rank - 1] : 1;
@@ -43,7 +43,7 @@ static tn_status validate_row(tn_op *op, int32_t index, tn_error *err)
 
 static tn_status validate_norm(tn_op *op, tn_error *err)
 {
-    double epsilon = op->as.each.value;
+    double epsilon = TN_PARAMS(op, elementwise)->value;
     tn_status status = tni_elementwise_check_rows(op, err);
     if (!status && !(epsilon >= 0 && epsilon <= DBL_MAX))
         status = tn_fail(err, TN_INVALID_ARGUMENT, 0, tni_norm_class.where,
@@ -54,7 +54,8 @@ static tn_status validate_norm(tn_op *op, tn_error *err)
         status = validate_row(op, TN_NORM_BIAS, err);
     if (status)
         return status;
-    op->as.each.size = op->operand[TN_EACH_IN].shape[op->operand[TN_EACH_IN].rank - 1];
+    TN_PARAMS_MUTABLE(op, elementwise)->size =
+        op->operand[TN_ELEMENTWISE_IN].shape[op->operand[TN_ELEMENTWISE_IN].rank - 1];
     return tni_elementwise_finish_rows(op, err);
 }
 
@@ -72,8 +73,8 @@ tn_status tni_norm_make(const void *given, tni_problem *out, tn_error *err)
     const tn_tensor *const tensors[] = {args->in, args->out, args->weight, args->bias};
     bool meant = args->epsilon != 0 || args->set & TN_NORM_SET_EPSILON;
     status = tni_problem_init(out, class, tensors, err);
-    out->op.as.each =
-        (tn_each_op){.kind = args->kind, .value = meant ? args->epsilon : default_epsilon};
+    *TN_PARAMS_MUTABLE(&out->op, elementwise) =
+        (tn_elementwise_op){.kind = args->kind, .value = meant ? args->epsilon : default_epsilon};
     return status ? status : tni_op_validate(&out->op, err);
 }
 
@@ -81,14 +82,14 @@ static tn_status parse_epsilon(tni_fields *fields, const int64_t *shape, int32_t
                                tn_error *err)
 {
     (void)shape, (void)rank;
-    op->as.each.value = default_epsilon;
-    return tni_fields_real(fields, "eps", &op->as.each.value, err);
+    TN_PARAMS_MUTABLE(op, elementwise)->value = default_epsilon;
+    return tni_fields_real(fields, "eps", &TN_PARAMS_MUTABLE(op, elementwise)->value, err);
 }
 
 static void write_epsilon(const tn_op *op, tni_buffer *out)
 {
-    if (op->as.each.value != default_epsilon)
-        tni_write_real(out, "eps", op->as.each.value);
+    if (TN_PARAMS(op, elementwise)->value != default_epsilon)
+        tni_write_real(out, "eps", TN_PARAMS(op, elementwise)->value);
 }
 
 static void make_layout(const tn_op *op, int32_t index, const int64_t *shape, int32_t rank,
@@ -101,16 +102,16 @@ static void make_layout(const tn_op *op, int32_t index, const int64_t *shape, in
 
 static uint64_t uses_of_rows(const tn_op *op)
 {
-    return (op->operand[TN_NORM_WEIGHT].dtype ? TN_EACH_USES_WEIGHT : 0) |
-           (op->operand[TN_NORM_BIAS].dtype ? TN_EACH_USES_BIAS : 0);
+    return (op->operand[TN_NORM_WEIGHT].dtype ? TN_ELEMENTWISE_USES_WEIGHT : 0) |
+           (op->operand[TN_NORM_BIAS].dtype ? TN_ELEMENTWISE_USES_BIAS : 0);
 }
 
 static void cost_norm(const tn_op *op, double *out_flops, double *out_bytes)
 {
-    double each = op->as.each.kind == TN_NORM_LAYER ? 5 : 3;
+    double each = TN_PARAMS(op, elementwise)->kind == TN_NORM_LAYER ? 5 : 3;
     each += op->operand[TN_NORM_WEIGHT].dtype ? 1 : 0;
     each += op->operand[TN_NORM_BIAS].dtype ? 1 : 0;
-    *out_flops = each * (double)op->as.each.elements;
+    *out_flops = each * (double)TN_PARAMS(op, elementwise)->elements;
     *out_bytes = tni_elementwise_bytes(op);
 }
 

@@ -2,6 +2,7 @@
 #include "op/bounds.h"
 #include "op/elementwise.h"
 #include "op/op_check.h"
+#include "tenon/module/op/norm.h"
 
 static const char *const smoke[] = {
     "kind=layer,shape=8x1024,weight=1",
@@ -68,16 +69,17 @@ static tni_spread spread_floats(const tn_op *op, int32_t operand)
 
 static tni_reads count_reads(const tn_op *op, int32_t operand)
 {
-    return (tni_reads){.elements = operand == TN_EACH_IN ? (double)op->as.each.size : 0};
+    return (tni_reads){
+        .elements = operand == TN_ELEMENTWISE_IN ? (double)TN_PARAMS(op, elementwise)->size : 0};
 }
 
 static double bound_norm(tni_bounds *b, const tni_place *place, double size)
 {
     tni_bounds_enter_row(b, place);
-    const tn_each_op *each = &b->op->as.each;
+    const tn_elementwise_op *each = TN_PARAMS(b->op, elementwise);
     double variance = each->kind == TN_NORM_LAYER ? b->square - b->mean * b->mean : b->square;
     double by = (variance > 0 ? variance : 0) + each->value;
-    double x = tni_number_size(tni_bounds_input(b, TN_EACH_IN, place)), weight = 1, bias = 0;
+    double x = tni_number_size(tni_bounds_input(b, TN_ELEMENTWISE_IN, place)), weight = 1, bias = 0;
     if (b->op->operand[TN_NORM_WEIGHT].dtype)
         weight = tni_number_size(tni_bounds_input(b, TN_NORM_WEIGHT, place));
     if (b->op->operand[TN_NORM_BIAS].dtype)

@@ -7,7 +7,7 @@
 
 static tn_status validate_permute(tn_op *op, tn_error *err)
 {
-    tn_dtype in = op->operand[TN_EACH_IN].dtype, out = op->operand[TN_EACH_OUT].dtype;
+    tn_dtype in = op->operand[TN_ELEMENTWISE_IN].dtype, out = op->operand[TN_ELEMENTWISE_OUT].dtype;
     if (in != out)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, tni_permute_class.where,
                        "out needs the dtype of in, %s, found %s; tn_cast changes dtypes",
@@ -57,16 +57,17 @@ tn_status tni_permute_make(const void *given, tni_problem *out, tn_error *err)
         return status;
     const tn_tensor *const tensors[] = {args->in, args->out};
     status = tni_problem_init(out, class, tensors, err);
-    out->op.as.each = (tn_each_op){0};
+    *TN_PARAMS_MUTABLE(&out->op, elementwise) = (tn_elementwise_op){0};
     if (!status && args->order)
-        status = permute_dims(&out->op.operand[TN_EACH_IN], args->order, args->order_count, err);
+        status =
+            permute_dims(&out->op.operand[TN_ELEMENTWISE_IN], args->order, args->order_count, err);
     return status ? status : tni_op_validate(&out->op, err);
 }
 
 /* The order in which out has in's dimensions, if the text has one: then out's shape is in's. */
 static tn_status parse_order(tni_fields *fields, tn_op *op, tn_error *err)
 {
-    tn_layout *in = &op->operand[TN_EACH_IN], *out = &op->operand[TN_EACH_OUT];
+    tn_layout *in = &op->operand[TN_ELEMENTWISE_IN], *out = &op->operand[TN_ELEMENTWISE_OUT];
     int64_t numbers[TN_OP_RANK_MAX];
     int32_t order[TN_OP_RANK_MAX], count = -1;
     tn_error why;

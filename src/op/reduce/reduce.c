@@ -32,8 +32,8 @@ static tn_dtype wider(tn_dtype in)
 
 static tn_status check_out(const tn_op *op, tn_error *err)
 {
-    tn_dtype in = op->operand[TN_EACH_IN].dtype, out = op->operand[TN_EACH_OUT].dtype;
-    bool count = in == TN_BOOL && op->as.each.kind == TN_REDUCE_SUM;
+    tn_dtype in = op->operand[TN_ELEMENTWISE_IN].dtype, out = op->operand[TN_ELEMENTWISE_OUT].dtype;
+    bool count = in == TN_BOOL && TN_PARAMS(op, elementwise)->kind == TN_REDUCE_SUM;
     tn_dtype usual = count ? (tn_dtype)TN_I64 : in, more = count ? TN_DTYPE_NONE : wider(in);
     if (out == usual || out == more)
         return TN_OK;
@@ -45,7 +45,7 @@ static tn_status check_out(const tn_op *op, tn_error *err)
 
 static tn_status check_axes(const tn_op *op, tn_error *err)
 {
-    int32_t rank = op->operand[TN_EACH_IN].rank, axes = op->as.each.axes;
+    int32_t rank = op->operand[TN_ELEMENTWISE_IN].rank, axes = TN_PARAMS(op, elementwise)->axes;
     if (axes < (rank > 0) || axes > rank)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, tni_reduce_class.where,
                        "axes needs %d to %d of in's last dimensions, found %d", rank > 0, (int)rank,
@@ -55,9 +55,9 @@ static tn_status check_axes(const tn_op *op, tn_error *err)
 
 static tn_status validate_reduce(tn_op *op, tn_error *err)
 {
-    tn_each_op *each = &op->as.each;
-    const tn_layout *in = &op->operand[TN_EACH_IN];
-    tn_layout *out = &op->operand[TN_EACH_OUT];
+    tn_elementwise_op *each = TN_PARAMS_MUTABLE(op, elementwise);
+    const tn_layout *in = &op->operand[TN_ELEMENTWISE_IN];
+    tn_layout *out = &op->operand[TN_ELEMENTWISE_OUT];
     tn_status status = tni_elementwise_check_kind(op, err);
     if (!status)
         status = tni_elementwise_check_family(op, families(each->kind), err);
@@ -83,9 +83,9 @@ static tn_status validate_reduce(tn_op *op, tn_error *err)
 /* Out of a call, with its kept dimensions first and a 1 for each of the others. */
 static tn_status take_out(tn_op *op, uint64_t axes, bool keep, tn_error *err)
 {
-    const tn_layout *in = &op->operand[TN_EACH_IN];
-    tn_layout *out = &op->operand[TN_EACH_OUT], from = *out;
-    int32_t needed = in->rank - (keep ? 0 : op->as.each.axes), at = 0, kept = 0;
+    const tn_layout *in = &op->operand[TN_ELEMENTWISE_IN];
+    tn_layout *out = &op->operand[TN_ELEMENTWISE_OUT], from = *out;
+    int32_t needed = in->rank - (keep ? 0 : TN_PARAMS(op, elementwise)->axes), at = 0, kept = 0;
     if (from.rank != needed)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, tni_reduce_class.where,
                        "out needs %d dimensions%s, found %d", (int)needed,
@@ -116,14 +116,14 @@ static tn_status take_out(tn_op *op, uint64_t axes, bool keep, tn_error *err)
 /* Sets a bit for each reduced dimension, and counts them. */
 static tn_status take_axes(tn_op *op, uint64_t asked, uint64_t *out, tn_error *err)
 {
-    int32_t rank = op->operand[TN_EACH_IN].rank;
+    int32_t rank = op->operand[TN_ELEMENTWISE_IN].rank;
     uint64_t all = (UINT64_C(1) << rank) - 1, axes = asked ? asked : all;
     if (axes & ~all)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, tni_reduce_class.where,
                        "axes needs bits of in's %d dimensions, found %#" PRIx64, (int)rank, axes);
-    op->as.each.axes = 0;
+    TN_PARAMS_MUTABLE(op, elementwise)->axes = 0;
     for (int32_t i = 0; i < rank; i++)
-        op->as.each.axes += axes >> i & 1 ? 1 : 0;
+        TN_PARAMS_MUTABLE(op, elementwise)->axes += axes >> i & 1 ? 1 : 0;
     *out = axes;
     return TN_OK;
 }
@@ -141,14 +141,14 @@ tn_status tni_reduce_make(const void *given, tni_problem *out, tn_error *err)
         return status;
     const tn_tensor *const tensors[] = {args->in, args->out};
     status = tni_problem_init(out, class, tensors, err);
-    out->op.as.each = (tn_each_op){.kind = args->kind};
+    *TN_PARAMS_MUTABLE(&out->op, elementwise) = (tn_elementwise_op){.kind = args->kind};
     if (!status)
         status = take_axes(&out->op, args->axes, &axes, err);
     if (!status)
         status = take_out(&out->op, axes, args->keep, err);
     if (status)
         return status;
-    tni_layout_put_last(&out->op.operand[TN_EACH_IN], axes);
+    tni_layout_put_last(&out->op.operand[TN_ELEMENTWISE_IN], axes);
     return tni_op_validate(&out->op, err);
 }
 
@@ -158,20 +158,20 @@ static tn_status parse_axes(tni_fields *fields, const int64_t *shape, int32_t ra
     int64_t axes = rank;
     (void)shape;
     tn_status status = tni_fields_integer(fields, "axes", 0, &axes, err);
-    op->as.each.axes = axes < INT32_MAX ? (int32_t)axes : INT32_MAX;
+    TN_PARAMS_MUTABLE(op, elementwise)->axes = axes < INT32_MAX ? (int32_t)axes : INT32_MAX;
     return status;
 }
 
 static void write_axes(const tn_op *op, tni_buffer *out)
 {
-    tni_write_integer(out, "axes", op->as.each.axes);
+    tni_write_integer(out, "axes", TN_PARAMS(op, elementwise)->axes);
 }
 
 static void make_layout(const tn_op *op, int32_t index, const int64_t *shape, int32_t rank,
                         tn_layout *out)
 {
     int64_t own[TN_OP_RANK_MAX];
-    int32_t axes = index == TN_EACH_OUT ? op->as.each.axes : 0;
+    int32_t axes = index == TN_ELEMENTWISE_OUT ? TN_PARAMS(op, elementwise)->axes : 0;
     memcpy(own, shape, (size_t)rank * sizeof own[0]);
     for (int32_t i = axes < rank ? rank - axes : 0; i < rank; i++)
         own[i] = 1;
@@ -180,7 +180,8 @@ static void make_layout(const tn_op *op, int32_t index, const int64_t *shape, in
 
 static void cost_reduce(const tn_op *op, double *out_flops, double *out_bytes)
 {
-    *out_flops = (double)op->as.each.rows * (double)op->as.each.size;
+    *out_flops =
+        (double)TN_PARAMS(op, elementwise)->rows * (double)TN_PARAMS(op, elementwise)->size;
     *out_bytes = tni_elementwise_bytes(op);
 }
 

@@ -2,6 +2,7 @@
 #include "op/bounds.h"
 #include "op/elementwise.h"
 #include "op/op_check.h"
+#include "tenon/module/op/reduce.h"
 
 static const char *const smoke[] = {
     "kind=sum,shape=16x256,axes=1",       "kind=max,shape=16x256,axes=1",
@@ -51,18 +52,20 @@ static const tn_check_aspect aspects[] = {
 static tni_spread spread_floats(const tn_op *op, int32_t operand)
 {
     (void)operand;
-    return op->as.each.kind == TN_REDUCE_PROD ? (tni_spread){.low = 0.5, .high = 1.5}
-                                              : (tni_spread){.low = -1, .high = 1};
+    return TN_PARAMS(op, elementwise)->kind == TN_REDUCE_PROD
+               ? (tni_spread){.low = 0.5, .high = 1.5}
+               : (tni_spread){.low = -1, .high = 1};
 }
 
 static tni_reads count_reads(const tn_op *op, int32_t operand)
 {
-    return (tni_reads){.elements = operand == TN_EACH_IN ? (double)op->as.each.size : 0};
+    return (tni_reads){
+        .elements = operand == TN_ELEMENTWISE_IN ? (double)TN_PARAMS(op, elementwise)->size : 0};
 }
 
 static double bound_reduce(tni_bounds *b, const tni_place *place, double size)
 {
-    const tn_each_op *each = &b->op->as.each;
+    const tn_elementwise_op *each = TN_PARAMS(b->op, elementwise);
     if (each->kind == TN_REDUCE_MAX || each->kind == TN_REDUCE_MIN)
         return 0;
     if (each->kind == TN_REDUCE_PROD)
@@ -74,7 +77,7 @@ static double bound_reduce(tni_bounds *b, const tni_place *place, double size)
 
 static bool is_split(const tn_op *op, int32_t operand, int32_t d)
 {
-    return d < op->operand[operand].rank - op->as.each.axes;
+    return d < op->operand[operand].rank - TN_PARAMS(op, elementwise)->axes;
 }
 
 const tni_op_check tni_reduce_check = {

@@ -13,21 +13,21 @@ static const char *const stride_keys[] = {"scos", "ssin"};
 
 static tn_status validate_angles(tn_op *op, int32_t index, tn_error *err)
 {
-    const tn_layout *in = &op->operand[TN_EACH_IN];
+    const tn_layout *in = &op->operand[TN_ELEMENTWISE_IN];
     int64_t shape[TN_OP_RANK_MAX];
     tn_status status = tni_elementwise_check_table(op, index, err);
     if (status)
         return status;
     memcpy(shape, in->shape, sizeof shape);
-    shape[in->rank - 1] = op->as.each.size / 2;
+    shape[in->rank - 1] = TN_PARAMS(op, elementwise)->size / 2;
     return tni_layout_broadcast(&op->operand[index], shape, in->rank, tni_rotary_class.where,
                                 operands[index], err);
 }
 
 static tn_status validate_rotary(tn_op *op, tn_error *err)
 {
-    const tn_layout *in = &op->operand[TN_EACH_IN];
-    int64_t size = op->as.each.size;
+    const tn_layout *in = &op->operand[TN_ELEMENTWISE_IN];
+    int64_t size = TN_PARAMS(op, elementwise)->size;
     tn_status status = tni_elementwise_check_rows(op, err);
     if (status)
         return status;
@@ -57,16 +57,17 @@ tn_status tni_rotary_make(const void *given, tni_problem *out, tn_error *err)
     status = tni_problem_init(out, class, tensors, err);
     if (status)
         return status;
-    const tn_layout *in = &out->op.operand[TN_EACH_IN];
+    const tn_layout *in = &out->op.operand[TN_ELEMENTWISE_IN];
     int64_t whole = in->rank > 0 ? in->shape[in->rank - 1] : 0;
-    out->op.as.each = (tn_each_op){.kind = args->kind, .size = args->size ? args->size : whole};
+    *TN_PARAMS_MUTABLE(&out->op, elementwise) =
+        (tn_elementwise_op){.kind = args->kind, .size = args->size ? args->size : whole};
     return tni_op_validate(&out->op, err);
 }
 
 static tn_status parse_size(tni_fields *fields, const int64_t *shape, int32_t rank, tn_op *op,
                             tn_error *err)
 {
-    int64_t *size = &op->as.each.size;
+    int64_t *size = &TN_PARAMS_MUTABLE(op, elementwise)->size;
     tn_status status = tni_fields_integer(fields, "size", 0, size, err);
     *size = *size ? *size : shape[rank - 1];
     return status;
@@ -74,8 +75,8 @@ static tn_status parse_size(tni_fields *fields, const int64_t *shape, int32_t ra
 
 static void write_size(const tn_op *op, tni_buffer *out)
 {
-    if (op->uses & TN_EACH_USES_PARTIAL)
-        tni_write_integer(out, "size", op->as.each.size);
+    if (op->uses & TN_ELEMENTWISE_USES_PARTIAL)
+        tni_write_integer(out, "size", TN_PARAMS(op, elementwise)->size);
 }
 
 static void make_layout(const tn_op *op, int32_t index, const int64_t *shape, int32_t rank,
@@ -85,7 +86,7 @@ static void make_layout(const tn_op *op, int32_t index, const int64_t *shape, in
     bool angles = index >= TN_ROTARY_COS;
     memcpy(own, shape, (size_t)rank * sizeof own[0]);
     if (angles)
-        own[rank - 1] = op->as.each.size / 2;
+        own[rank - 1] = TN_PARAMS(op, elementwise)->size / 2;
     tni_layout_make(out, op->operand[index].dtype, own, rank);
     for (int32_t i = 0; i < rank - 2 && angles; i++)
         out->stride[i] = 0;
@@ -93,13 +94,15 @@ static void make_layout(const tn_op *op, int32_t index, const int64_t *shape, in
 
 static uint64_t uses_of_size(const tn_op *op)
 {
-    const tn_layout *in = &op->operand[TN_EACH_IN];
-    return op->as.each.size < in->shape[in->rank - 1] ? TN_EACH_USES_PARTIAL : 0;
+    const tn_layout *in = &op->operand[TN_ELEMENTWISE_IN];
+    return TN_PARAMS(op, elementwise)->size < in->shape[in->rank - 1] ? TN_ELEMENTWISE_USES_PARTIAL
+                                                                      : 0;
 }
 
 static void cost_rotary(const tn_op *op, double *out_flops, double *out_bytes)
 {
-    *out_flops = 3.0 * (double)op->as.each.rows * (double)op->as.each.size;
+    *out_flops =
+        3.0 * (double)TN_PARAMS(op, elementwise)->rows * (double)TN_PARAMS(op, elementwise)->size;
     *out_bytes = tni_elementwise_bytes(op);
 }
 

@@ -1,6 +1,7 @@
 /* How kernels of rotary are checked. */
 #include "op/bounds.h"
 #include "op/op_check.h"
+#include "tenon/module/op/rotary.h"
 
 static const char *const smoke[] = {
     "kind=halves,shape=4x8x128",        "kind=pairs,shape=4x8x128",
@@ -45,13 +46,13 @@ static const tn_check_aspect aspects[] = {
 static tni_reads count_reads(const tn_op *op, int32_t operand)
 {
     (void)op;
-    return (tni_reads){.elements = operand == TN_EACH_IN ? 4 : 0};
+    return (tni_reads){.elements = operand == TN_ELEMENTWISE_IN ? 4 : 0};
 }
 
 static double bound_rotary(tni_bounds *b, const tni_place *place, double size)
 {
-    const tn_each_op *each = &b->op->as.each;
-    int32_t last = b->op->operand[TN_EACH_IN].rank - 1;
+    const tn_elementwise_op *each = TN_PARAMS(b->op, elementwise);
+    int32_t last = b->op->operand[TN_ELEMENTWISE_IN].rank - 1;
     int64_t i = place->index[last], half = each->size / 2;
     (void)size;
     tni_place other = *place, angle = *place;
@@ -62,8 +63,8 @@ static double bound_rotary(tni_bounds *b, const tni_place *place, double size)
     angle.index[last] = pairs ? i / 2 : i % half;
     double c = tni_number_size(tni_bounds_input(b, TN_ROTARY_COS, &angle));
     double s = tni_number_size(tni_bounds_input(b, TN_ROTARY_SIN, &angle));
-    double sizes = tni_number_size(tni_bounds_input(b, TN_EACH_IN, place)) +
-                   tni_number_size(tni_bounds_input(b, TN_EACH_IN, &other));
+    double sizes = tni_number_size(tni_bounds_input(b, TN_ELEMENTWISE_IN, place)) +
+                   tni_number_size(tni_bounds_input(b, TN_ELEMENTWISE_IN, &other));
     return 4 * b->work * sizes * (c > s ? c : s);
 }
 

@@ -15,7 +15,8 @@ static tn_status validate_softmax(tn_op *op, tn_error *err)
         status = tni_elementwise_check_shape(op, err);
     if (status)
         return status;
-    op->as.each.size = op->operand[TN_EACH_IN].shape[op->operand[TN_EACH_IN].rank - 1];
+    TN_PARAMS_MUTABLE(op, elementwise)->size =
+        op->operand[TN_ELEMENTWISE_IN].shape[op->operand[TN_ELEMENTWISE_IN].rank - 1];
     return tni_elementwise_finish_rows(op, err);
 }
 
@@ -31,21 +32,21 @@ tn_status tni_softmax_make(const void *given, tni_problem *out, tn_error *err)
         return status;
     const tn_tensor *const tensors[] = {args->in, args->out};
     status = tni_problem_init(out, class, tensors, err);
-    out->op.as.each = (tn_each_op){0};
+    *TN_PARAMS_MUTABLE(&out->op, elementwise) = (tn_elementwise_op){0};
     if (!status)
         status = tni_elementwise_check_rank(&out->op, err);
     if (!status)
         status = tni_elementwise_check_shape(&out->op, err);
     if (status)
         return status;
-    int32_t rank = out->op.operand[TN_EACH_IN].rank;
+    int32_t rank = out->op.operand[TN_ELEMENTWISE_IN].rank;
     if (args->axis < 0 || args->axis >= rank)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, class->where,
                        "axis counts from the last dimension: needs 0 to %d, found %d",
                        (int)rank - 1, (int)args->axis);
-    for (int32_t i = TN_EACH_IN; i <= TN_EACH_OUT; i++)
+    for (int32_t i = TN_ELEMENTWISE_IN; i <= TN_ELEMENTWISE_OUT; i++)
         tni_layout_put_last(&out->op.operand[i], UINT64_C(1) << (rank - 1 - args->axis));
-    out->op.uses |= args->log ? TN_EACH_USES_LOG : 0;
+    out->op.uses |= args->log ? TN_ELEMENTWISE_USES_LOG : 0;
     return tni_op_validate(&out->op, err);
 }
 
@@ -55,19 +56,19 @@ static tn_status parse_log(tni_fields *fields, const int64_t *shape, int32_t ran
     int64_t log = 0;
     (void)shape, (void)rank;
     tn_status status = tni_fields_switch(fields, "log", &log, err);
-    op->uses |= log ? TN_EACH_USES_LOG : 0;
+    op->uses |= log ? TN_ELEMENTWISE_USES_LOG : 0;
     return status;
 }
 
 static void write_log(const tn_op *op, tni_buffer *out)
 {
-    if (op->uses & TN_EACH_USES_LOG)
+    if (op->uses & TN_ELEMENTWISE_USES_LOG)
         tni_write_integer(out, "log", 1);
 }
 
 static void cost_softmax(const tn_op *op, double *out_flops, double *out_bytes)
 {
-    *out_flops = 14.0 * (double)op->as.each.elements;
+    *out_flops = 14.0 * (double)TN_PARAMS(op, elementwise)->elements;
     *out_bytes = tni_elementwise_bytes(op);
 }
 

@@ -39,14 +39,15 @@ static tni_spread spread_floats(const tn_op *op, int32_t operand)
 
 static tni_reads count_reads(const tn_op *op, int32_t operand)
 {
-    return (tni_reads){.elements = operand == TN_EACH_IN ? (double)op->as.each.size : 0};
+    return (tni_reads){
+        .elements = operand == TN_ELEMENTWISE_IN ? (double)TN_PARAMS(op, elementwise)->size : 0};
 }
 
 static double bound_softmax(tni_bounds *b, const tni_place *place, double size)
 {
     tni_bounds_enter_row(b, place);
     double factor = (32 + b->sum + 4 * b->greatest) * b->work;
-    return factor * (b->op->uses & TN_EACH_USES_LOG ? 1 + size : size);
+    return factor * (b->op->uses & TN_ELEMENTWISE_USES_LOG ? 1 + size : size);
 }
 
 const tni_op_check tni_softmax_check = {

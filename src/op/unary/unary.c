@@ -35,7 +35,7 @@ static tn_status validate_unary(tn_op *op, tn_error *err)
 {
     tn_status status = tni_elementwise_check_kind(op, err);
     if (!status)
-        status = tni_elementwise_check_family(op, families(op->as.each.kind), err);
+        status = tni_elementwise_check_family(op, families(TN_PARAMS(op, elementwise)->kind), err);
     if (!status)
         status = tni_elementwise_check_out(op, err);
     if (!status)
@@ -55,15 +55,15 @@ tn_status tni_unary_make(const void *given, tni_problem *out, tn_error *err)
         return status;
     const tn_tensor *const tensors[] = {args->in, args->out};
     status = tni_problem_init(out, class, tensors, err);
-    out->op.as.each = (tn_each_op){.kind = args->kind};
+    *TN_PARAMS_MUTABLE(&out->op, elementwise) = (tn_elementwise_op){.kind = args->kind};
     return status ? status : tni_op_validate(&out->op, err);
 }
 
 static void cost_unary(const tn_op *op, double *out_flops, double *out_bytes)
 {
-    int32_t kind = op->as.each.kind;
+    int32_t kind = TN_PARAMS(op, elementwise)->kind;
     bool simple = kind == TN_UNARY_NEG || kind == TN_UNARY_ABS || kind == TN_UNARY_RELU;
-    *out_flops = (double)op->as.each.elements * (simple ? 1 : 10);
+    *out_flops = (double)TN_PARAMS(op, elementwise)->elements * (simple ? 1 : 10);
     *out_bytes = tni_elementwise_bytes(op);
 }
 

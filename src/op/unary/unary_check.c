@@ -1,6 +1,7 @@
 /* How kernels of unary are checked. */
 #include "op/bounds.h"
 #include "op/op_check.h"
+#include "tenon/module/op/unary.h"
 
 static const char *const smoke[] = {
     "kind=neg,shape=16x256",       "kind=neg,shape=5x67",
@@ -46,7 +47,7 @@ static const tn_check_aspect aspects[] = {
 static tni_spread spread_floats(const tn_op *op, int32_t operand)
 {
     (void)operand;
-    switch (op->as.each.kind) {
+    switch (TN_PARAMS(op, elementwise)->kind) {
     case TN_UNARY_SQRT:
     case TN_UNARY_RSQRT:
     case TN_UNARY_LOG: return (tni_spread){.low = 0, .high = 4, .special = true};
@@ -61,7 +62,7 @@ static tni_spread spread_floats(const tn_op *op, int32_t operand)
 static double bound_unary(tni_bounds *b, const tni_place *place, double size)
 {
     double u = b->work;
-    switch (b->op->as.each.kind) {
+    switch (TN_PARAMS(b->op, elementwise)->kind) {
     case TN_UNARY_SQRT: return 2 * u * size;
     case TN_UNARY_RSQRT:
     case TN_UNARY_EXP: return 8 * u * size;
@@ -71,7 +72,7 @@ static double bound_unary(tni_bounds *b, const tni_place *place, double size)
     case TN_UNARY_SILU: return 16 * u * size;
     case TN_UNARY_GELU:
     case TN_UNARY_GELU_TANH:
-        return 16 * u * tni_number_size(tni_bounds_input(b, TN_EACH_IN, place));
+        return 16 * u * tni_number_size(tni_bounds_input(b, TN_ELEMENTWISE_IN, place));
     default: return 0;
     }
 }

@@ -5,6 +5,7 @@
 
 #include "../../vendor_threads.h"
 #include "tenon/module/kernel.h"
+#include "tenon/module/op/matmul.h"
 
 /* CBLAS_ORDER and CBLAS_TRANSPOSE of cblas.h. Integers have 32 bits in the libraries that are
  * opened. */

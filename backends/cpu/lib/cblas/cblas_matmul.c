@@ -15,7 +15,7 @@ typedef struct job {
 static void multiply(const job *j, const tni_mm_matrix *at, int64_t rows, int64_t columns)
 {
     const tni_cblas *blas = j->run->library;
-    const tn_matmul_op *op = &j->product.op->as.matmul;
+    const tn_matmul_op *op = TN_PARAMS(j->product.op, matmul);
     const void *a = at->a, *b = at->b;
     void *out = at->out;
     int m = (int)rows, n = (int)columns, k = (int)j->product.k, order = TNI_CBLAS_ROWS;
@@ -123,7 +123,7 @@ tn_status tni_cblas_admit(const tn_kernel_row *row, const tn_query *query, tn_re
         if (op->operand[i].dtype && op->operand[i].dtype != dtype)
             return tn_refuse(why, TN_REFUSE_DTYPE, names[i], dtype, op->operand[i].dtype);
     }
-    if (op->as.matmul.activation != TN_ACT_NONE && dtype != TN_F32 && dtype != TN_F64)
+    if (TN_PARAMS(op, matmul)->activation != TN_ACT_NONE && dtype != TN_F32 && dtype != TN_F64)
         return tn_refuse(why, TN_REFUSE_DTYPE, "activation", TN_F32, dtype);
     return tni_sides_describe(op, &j.product, &j.sides, why);
 }

@@ -2,6 +2,7 @@
 #include "../cblas/cblas_side.h"
 #include "../cblas/cblas_tiles.h"
 #include "onednn_primitive.h"
+#include "tenon/module/op/matmul.h"
 
 #include <stdatomic.h>
 

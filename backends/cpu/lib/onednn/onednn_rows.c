@@ -2,6 +2,7 @@
 #include "../../cpu_module.h"
 #include "../cblas/cblas_side.h"
 #include "onednn_matmul.h"
+#include "tenon/module/op/matmul.h"
 
 static tn_status reject_product(tn_refusal *why, int32_t code, const char *what, int64_t needed,
                                 int64_t found, const char *text)

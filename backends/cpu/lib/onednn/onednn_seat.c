@@ -1,6 +1,7 @@
 #include "onednn_primitive.h"
 
 #include "tenon/module/op.h"
+#include "tenon/module/op/matmul.h"
 
 enum { ALIGNMENT = 64, SCRATCH = TN_MATMUL_BIAS + 1, MEMORIES = SCRATCH + 1 };
 

@@ -1,5 +1,6 @@
 #include "onednn.h"
 #include "tenon/module/op.h"
+#include "tenon/module/op/matmul.h"
 
 static int lay(const tni_dnnl *dnnl, const tni_dnnl_dims shape, const tni_dnnl_dims strides,
                int dtype, tni_dnnl_layout *out)

@@ -32,8 +32,8 @@ static tn_status admit_types(const tn_kernel_row *row, const tn_op *op, tn_refus
         return tn_refuse(why, TN_REFUSE_DTYPE, "b.dtype", a, b);
     if (out != usual && !(narrow && out == TN_F32))
         return tn_refuse(why, TN_REFUSE_DTYPE, "out.dtype", usual, out);
-    if (op->uses & TN_MATMUL_USES_ACC && op->as.matmul.acc != TN_F16)
-        return tn_refuse(why, TN_REFUSE_DTYPE, "acc", TN_F16, op->as.matmul.acc);
+    if (op->uses & TN_MATMUL_USES_ACC && TN_PARAMS(op, matmul)->acc != TN_F16)
+        return tn_refuse(why, TN_REFUSE_DTYPE, "acc", TN_F16, TN_PARAMS(op, matmul)->acc);
     return TN_OK;
 }
 
@@ -111,7 +111,7 @@ tn_status cuda_blas_admit_int8(const tn_kernel_row *row, const tn_query *query, 
 bool cuda_blas_scales_each(const tn_op *op)
 {
     const tn_layout *a = &op->operand[TN_MATMUL_SCALE_A], *b = &op->operand[TN_MATMUL_SCALE_B];
-    const int32_t m = op->as.matmul.batch_rank, n = m + 1;
+    const int32_t m = TN_PARAMS(op, matmul)->batch_rank, n = m + 1;
     return (a->dtype && a->shape[m] > 1 && a->stride[m] != 0) ||
            (b->dtype && b->shape[n] > 1 && b->stride[n] != 0);
 }
@@ -127,9 +127,9 @@ static tn_status admit_vectors(const tn_query *query, tn_refusal *why)
 {
     enum { SINCE = 120900, HOPPER = 9, ALIGNED = 16 };
     const tn_op *op = query->op;
-    const int32_t m = op->as.matmul.batch_rank;
+    const int32_t m = TN_PARAMS(op, matmul)->batch_rank;
     if (!is_vector(&op->operand[TN_MATMUL_SCALE_A], m) ||
-        !is_vector(&op->operand[TN_MATMUL_SCALE_B], m + 1) || op->as.matmul.matrices > 1)
+        !is_vector(&op->operand[TN_MATMUL_SCALE_B], m + 1) || TN_PARAMS(op, matmul)->matrices > 1)
         return cuda_refuse(why, TN_REFUSE_FEATURE, "scales", 2, 1,
                            "A has one for each row and B one for each column, both dense, or each "
                            "has one for all; a batch has those");
@@ -150,7 +150,7 @@ static tn_status admit_vectors(const tn_query *query, tn_refusal *why)
 static tn_status admit_scales(const tn_query *query, tn_refusal *why)
 {
     const tn_op *op = query->op;
-    const int32_t m = op->as.matmul.batch_rank;
+    const int32_t m = TN_PARAMS(op, matmul)->batch_rank;
     for (int32_t i = TN_MATMUL_SCALE_A; i <= TN_MATMUL_SCALE_B; i++) {
         const tn_layout *scale = &op->operand[i];
         for (int32_t d = 0; scale->dtype && d < m; d++) {

@@ -3,6 +3,7 @@
 #define CUDA_CUBLAS_ADMIT_H
 
 #include "tenon/module/kernel.h"
+#include "tenon/module/op/matmul.h"
 
 #include <stdbool.h>
 

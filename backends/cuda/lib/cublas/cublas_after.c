@@ -2,6 +2,7 @@
 
 #include "../../matmul/matmul_cuda.h"
 #include "../../matmul/matmul_finish.h"
+#include "tenon/module/op/matmul.h"
 
 #include <math.h>
 
@@ -9,7 +10,7 @@
  * 13.0). */
 static bool is_the_librarys(const tn_op *op)
 {
-    const int32_t act = op->as.matmul.activation;
+    const int32_t act = TN_PARAMS(op, matmul)->activation;
     return act == TN_ACT_NONE || act == TN_ACT_RELU ||
            (act == TN_ACT_GELU_TANH && op->operand[TN_MATMUL_OUT].dtype == TN_F32);
 }
@@ -36,7 +37,7 @@ bool lt_is_finished(const tn_op *op)
 /* A dense f32 layout, with out's order of rows and columns. */
 static tn_layout dense_as(const tn_op *op)
 {
-    const tn_matmul_op *mm = &op->as.matmul;
+    const tn_matmul_op *mm = TN_PARAMS(op, matmul);
     const int32_t m = mm->batch_rank, n = m + 1;
     const bool by_columns = cuda_matmul_by_columns(op);
     tn_layout out = op->operand[TN_MATMUL_OUT];
@@ -56,7 +57,7 @@ void lt_sums_of(const tn_op *op, tn_op *out)
 {
     *out = *op;
     out->uses &= ~(uint64_t)(TN_MATMUL_USES_BIAS | TN_MATMUL_USES_ACTIVATION);
-    out->as.matmul.activation = TN_ACT_NONE;
+    TN_PARAMS_MUTABLE(out, matmul)->activation = TN_ACT_NONE;
     out->operand[TN_MATMUL_BIAS] = (tn_layout){.dtype = TN_DTYPE_NONE};
     if (is_narrow(op))
         out->operand[TN_MATMUL_OUT] = dense_as(op);
@@ -65,7 +66,7 @@ void lt_sums_of(const tn_op *op, tn_op *out)
 double lt_sums_bytes(const tn_op *op)
 {
     enum { TOGETHER = 256 };
-    const tn_matmul_op *mm = &op->as.matmul;
+    const tn_matmul_op *mm = TN_PARAMS(op, matmul);
     if (!lt_is_finished(op) || !is_narrow(op))
         return 0;
     const double bytes = (double)mm->m * (double)mm->n * (double)mm->matrices * sizeof(float);
@@ -74,7 +75,7 @@ double lt_sums_bytes(const tn_op *op)
 
 tn_status lt_admit_following(const tn_kernel_row *row, const tn_op *op, tn_refusal *why)
 {
-    const int32_t act = op->as.matmul.activation;
+    const int32_t act = TN_PARAMS(op, matmul)->activation;
     const bool finished = lt_is_finished(op);
     if (!finished && is_the_librarys(op))
         return TN_OK;

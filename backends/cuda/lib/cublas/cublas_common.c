@@ -1,6 +1,7 @@
 #include "cublas_common.h"
 
 #include "../../kernels/layout.h"
+#include "tenon/module/op/matmul.h"
 
 tn_status cuda_blas_open(const tn_host *host, const cuda_blas_form *form, void **out_self,
                          tn_error *err)
@@ -131,7 +132,7 @@ cuda_blas_factor cuda_blas_factor_of(lt_type scale, double value)
 
 double cuda_blas_work_us(const tn_kernel_row *row, const tn_op *op)
 {
-    const tn_matmul_op *mm = &op->as.matmul;
+    const tn_matmul_op *mm = TN_PARAMS(op, matmul);
     const tn_dtype dtype = op->operand[TN_MATMUL_A].dtype;
     const double m = (double)mm->m, n = (double)mm->n, k = (double)mm->k;
     const double in = (double)cuda_bytes_of(dtype);

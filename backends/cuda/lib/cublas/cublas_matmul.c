@@ -25,9 +25,9 @@ typedef struct lt_ready {
 static int epilogue_of(const tn_op *op)
 {
     int epilogue = op->operand[TN_MATMUL_BIAS].dtype ? LT_EPILOGUE_BIAS : 0;
-    epilogue |= op->as.matmul.activation == TN_ACT_RELU        ? LT_EPILOGUE_RELU
-                : op->as.matmul.activation == TN_ACT_GELU_TANH ? LT_EPILOGUE_GELU
-                                                               : 0;
+    epilogue |= TN_PARAMS(op, matmul)->activation == TN_ACT_RELU        ? LT_EPILOGUE_RELU
+                : TN_PARAMS(op, matmul)->activation == TN_ACT_GELU_TANH ? LT_EPILOGUE_GELU
+                                                                        : 0;
     return epilogue ? epilogue : LT_EPILOGUE_DEFAULT;
 }
 
@@ -201,7 +201,7 @@ static uint64_t sums_bytes(const tn_op *op)
 
 uint64_t lt_workspace(const tn_kernel_row *row, const tn_query *query)
 {
-    const tn_matmul_op *mm = &query->op->as.matmul;
+    const tn_matmul_op *mm = TN_PARAMS(query->op, matmul);
     const double products = (double)mm->m * (double)mm->n * (double)mm->k * (double)mm->matrices;
     const uint64_t usual = products < 1e9 ? (uint64_t)4 << 20 : (uint64_t)32 << 20;
     (void)row;
@@ -214,7 +214,7 @@ uint64_t lt_workspace(const tn_kernel_row *row, const tn_query *query)
 double lt_cost(const tn_kernel_row *row, const tn_query *query)
 {
     enum { LAUNCH = 4 };
-    const tn_matmul_op *mm = &query->op->as.matmul;
+    const tn_matmul_op *mm = TN_PARAMS(query->op, matmul);
     const double out = (double)mm->m * (double)mm->n * (double)mm->matrices *
                        (double)cuda_finish_sum_bytes(query->op);
     return lt_is_finished(query->op) ? row->overhead_us + cuda_blas_work_us(row, query->op) +
@@ -281,8 +281,8 @@ static lt_status compute(const tn_run *run, lt_handle handle, lt_desc desc)
     const cuda_lt *lt = run->library;
     const lt_ready *plan = run->plan;
     const lt_type scale = plan->sums.scale;
-    const cuda_blas_factor alpha = cuda_blas_factor_of(scale, run->op->as.matmul.alpha);
-    const cuda_blas_factor beta = cuda_blas_factor_of(scale, run->op->as.matmul.beta);
+    const cuda_blas_factor alpha = cuda_blas_factor_of(scale, TN_PARAMS(run->op, matmul)->alpha);
+    const cuda_blas_factor beta = cuda_blas_factor_of(scale, TN_PARAMS(run->op, matmul)->beta);
     const int32_t left = plan->shape.left, right = plan->shape.right;
     void *out = sums_at(run), *room = cuda_blas_room_begin(run->workspace);
     return lt->matmul(handle, desc, &alpha, tn_operand(run, left), plan->layout[left],

@@ -1,10 +1,11 @@
 #include "cublas_shape.h"
 
 #include "../../kernels/layout.h"
+#include "tenon/module/op/matmul.h"
 
 bool lt_is_empty(const tn_op *op)
 {
-    const tn_matmul_op *mm = &op->as.matmul;
+    const tn_matmul_op *mm = TN_PARAMS(op, matmul);
     return mm->m == 0 || mm->n == 0 || mm->matrices == 0;
 }
 
@@ -48,7 +49,7 @@ static tn_status describe(const tn_op *op, int32_t operand, lt_shape *out, tn_re
     if (to->leading < rows || (rows > 1 && layout->stride[by_rows ? c : r] != 1))
         return cuda_refuse(why, TN_REFUSE_STRIDE, names[operand], rows, to->leading,
                            "rows or columns must be contiguous and must not overlap");
-    (void)join_batch(layout, out->outer, op->as.matmul.batch_rank, &to->batch_stride);
+    (void)join_batch(layout, out->outer, TN_PARAMS(op, matmul)->batch_rank, &to->batch_stride);
     return TN_OK;
 }
 
@@ -56,7 +57,7 @@ static tn_status describe(const tn_op *op, int32_t operand, lt_shape *out, tn_re
  * operand. */
 static int32_t count_outer(const tn_op *op)
 {
-    const int32_t rank = op->as.matmul.batch_rank;
+    const int32_t rank = TN_PARAMS(op, matmul)->batch_rank;
     int64_t stride;
     int32_t first = 0;
     for (int32_t i = TN_MATMUL_A; i <= TN_MATMUL_OUT; i++) {
@@ -83,7 +84,7 @@ bool lt_place_next(const tn_op *op, const lt_shape *shape, lt_place *io)
 static void join_rows(const tn_op *op, lt_shape *shape)
 {
     lt_matrix *a = &shape->matrix[TN_MATMUL_A], *out = &shape->matrix[TN_MATMUL_OUT];
-    const int64_t m = op->as.matmul.m;
+    const int64_t m = TN_PARAMS(op, matmul)->m;
     if (shape->batch == 1 || !shape->out_by_rows || a->turned ||
         shape->matrix[TN_MATMUL_B].batch_stride != 0 || a->batch_stride != m * a->leading ||
         out->batch_stride != m * out->leading)
@@ -121,7 +122,7 @@ tn_status lt_shape_of(const tn_op *op, lt_shape *out, tn_refusal *why)
 
 tn_status lt_shape_split(const tn_op *op, lt_shape *out, tn_refusal *why)
 {
-    const tn_matmul_op *mm = &op->as.matmul;
+    const tn_matmul_op *mm = TN_PARAMS(op, matmul);
     tn_status status = TN_OK;
     if (mm->k < 1)
         return tn_refuse(why, TN_REFUSE_SHAPE, "k", 1, mm->k);

@@ -132,7 +132,7 @@ static lt_status multiply(const tn_run *run, const void *user, blas_handle handl
 {
     const cuda_blas *blas = run->library;
     const cuda_gemm_ready *plan = run->plan;
-    const tn_matmul_op *mm = &run->op->as.matmul;
+    const tn_matmul_op *mm = TN_PARAMS(run->op, matmul);
     const cuda_blas_factor alpha = cuda_blas_factor_of(plan->sums.scale, mm->alpha);
     const cuda_blas_factor beta = cuda_blas_factor_of(plan->sums.scale, mm->beta);
     const lt_place *place = user;

@@ -24,7 +24,7 @@ static tn_status admit_grouped(const tn_kernel_row *row, const tn_query *query, 
 {
     enum { SINCE = 120500, ALIGNED = 16 };
     const tn_op *op = query->op;
-    if (!op->as.matmul.grouped)
+    if (!TN_PARAMS(op, matmul)->grouped)
         return cuda_refuse(why, TN_REFUSE_FEATURE, "grouped", 1, 0,
                            "it is for several at once: tn_matmul_grouped");
     tn_status status = cuda_admit_groups(query, why);
@@ -48,7 +48,7 @@ static uint64_t grouped_workspace(const tn_kernel_row *row, const tn_query *quer
 
 static void describe_group(const tn_run *run, told *to, size_t i)
 {
-    const tn_matmul_op *mm = &run->op->as.matmul;
+    const tn_matmul_op *mm = TN_PARAMS(run->op, matmul);
     const lt_type scale = ((const cuda_gemm_ready *)run->plan)->sums.scale;
     const cuda_blas_factor alpha = cuda_blas_factor_of(scale, mm->alpha);
     const cuda_blas_factor beta = cuda_blas_factor_of(scale, mm->beta);

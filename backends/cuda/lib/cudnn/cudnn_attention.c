@@ -6,6 +6,7 @@
 #include "cudnn_engine.h"
 #include "cudnn_packed.h"
 #include "sdpa.h"
+#include "tenon/module/op/attention_backward.h"
 
 #include <math.h>
 
@@ -88,7 +89,7 @@ static double backward_need(const tn_kernel_row *row, const tn_attention_op *at)
 
 static void need_of(const tn_kernel_row *row, const tn_op *op, need *out)
 {
-    const tn_attention_op *at = &op->as.attention;
+    const tn_attention_op *at = TN_PARAMS(op, attention);
     const double rows = (double)at->batch * (double)at->heads * (double)at->queries;
     const bool back = op->kind == TN_OP_ATTENTION_BACKWARD;
     const bool lengths = !back && op->operand[TN_ATTENTION_LENGTHS].dtype;
@@ -258,7 +259,7 @@ typedef struct launch {
 
 static void begin_launch(const tn_run *run, dnn_made *made, launch *out)
 {
-    const tn_attention_op *at = &run->op->as.attention;
+    const tn_attention_op *at = TN_PARAMS(run->op, attention);
     const uintptr_t first = ((uintptr_t)run->workspace + TOGETHER - 1) / TOGETHER * TOGETHER;
     char *aligned = (char *)run->workspace + (first - (uintptr_t)run->workspace);
     *out = (launch){.dnn = run->library,
@@ -337,7 +338,7 @@ static tn_status execute(const tn_run *run, const cuda_scope *scope, launch *l, 
 static tn_status fill_workspace(const tn_run *run, const cuda_scope *scope, const launch *l,
                                 tn_error *err)
 {
-    const tn_attention_op *at = &run->op->as.attention;
+    const tn_attention_op *at = TN_PARAMS(run->op, attention);
     const cuda_driver *driver = &scope->self->driver;
     const dnn_own *own = &l->made->own;
     cu_result code = CUDA_SUCCESS;

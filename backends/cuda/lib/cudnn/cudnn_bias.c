@@ -2,6 +2,7 @@
 
 #include "../../kernels/layout.h"
 #include "sdpa.h"
+#include "tenon/module/op/attention_backward.h"
 
 #include <float.h>
 
@@ -71,7 +72,7 @@ bool dnn_needs_least(const tn_op *op)
 
 void dnn_add_least(dnn_graph *graph, const tn_op *op)
 {
-    const tn_attention_op *at = &op->as.attention;
+    const tn_attention_op *at = TN_PARAMS(op, attention);
     const dnn_layout line = line_of(DNN_F32, at->batch * at->heads * at->queries, at->queries);
     const dnn_each each = {.mode = DNN_MAX,
                            .type = DNN_F32,
@@ -92,7 +93,7 @@ dnn_desc dnn_bias(dnn_graph *graph, const tn_op *op)
 /* Checks the number of rows for dnn_add_least, which clamps the LSE of each row. */
 static tn_status admit_least(const tn_op *op, tn_refusal *why)
 {
-    const tn_attention_op *at = &op->as.attention;
+    const tn_attention_op *at = TN_PARAMS(op, attention);
     const int64_t rows = at->batch * at->heads * at->queries;
     int64_t line, lines;
     if (!dnn_needs_least(op) || rows == 0 || arrange_lines(rows, at->queries, &line, &lines))

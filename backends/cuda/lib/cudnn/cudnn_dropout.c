@@ -4,7 +4,7 @@
 
 static double weights_of(const tn_op *op)
 {
-    const tn_attention_op *at = &op->as.attention;
+    const tn_attention_op *at = TN_PARAMS(op, attention);
     return op->uses & TN_ATTENTION_USES_DROPOUT
                ? (double)at->batch * (double)at->heads * (double)at->queries * (double)at->keys
                : 0;
@@ -30,7 +30,7 @@ tn_status dnn_keeper_get(const tn_run *run, cuda_kernel **out, tn_error *err)
 tn_status dnn_keeper_run(const tn_run *run, cuda_kernel *kernel, void *to, tn_error *err)
 {
     enum { ONE_F16 = 0x3C00, ONE_BF16 = 0x3F80, IN_BLOCK = 4 };
-    const tn_attention_op *at = &run->op->as.attention;
+    const tn_attention_op *at = TN_PARAMS(run->op, attention);
     const bool is_f16 = run->op->operand[TN_ATTENTION_Q].dtype == TN_F16;
     cuda_dropout_args args =
         cuda_dropout_args_of(at, to, (int64_t)weights_of(run->op), is_f16 ? ONE_F16 : ONE_BF16);

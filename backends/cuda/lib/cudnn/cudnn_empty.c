@@ -1,6 +1,7 @@
 #include "cudnn_empty.h"
 
 #include "../../attention/attention_cuda.h"
+#include "tenon/module/op/attention.h"
 
 tn_status dnn_empty_get(const tn_run *run, cuda_kernel **out, tn_error *err)
 {
@@ -12,7 +13,7 @@ tn_status dnn_empty_get(const tn_run *run, cuda_kernel **out, tn_error *err)
 
 tn_status dnn_empty_run(const tn_run *run, cuda_kernel *kernel, tn_error *err)
 {
-    const tn_attention_op *at = &run->op->as.attention;
+    const tn_attention_op *at = TN_PARAMS(run->op, attention);
     cuda_attention_args args = {0};
     cuda_attention_put(run, &args);
     cuda_attention_put_tables(run, &args);

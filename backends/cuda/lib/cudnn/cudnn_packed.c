@@ -1,6 +1,7 @@
 #include "cudnn_packed.h"
 
 #include "../../kernels/layout.h"
+#include "tenon/module/op/attention.h"
 
 bool dnn_is_packed(const tn_op *op, int32_t operand, int32_t *out_starts)
 {
@@ -59,7 +60,7 @@ static dnn_desc add_entries(dnn_graph *graph, int64_t count, int32_t from)
 
 dnn_desc dnn_tensor_of_table(dnn_graph *graph, const tn_op *op, int32_t starts, int64_t row)
 {
-    const int64_t batch = op->as.attention.batch;
+    const int64_t batch = TN_PARAMS(op, attention)->batch;
     dnn_tables tables;
     dnn_tables_of(op, &tables);
     return add_entries(graph, row ? batch + 1 : batch,
@@ -72,7 +73,7 @@ dnn_desc dnn_places_of(dnn_graph *graph, const tn_op *op, int32_t operand)
     if (!dnn_is_packed(op, operand, &starts))
         return NULL;
     if (operand == TN_ATTENTION_LSE) /* its rows are single elements */
-        return add_entries(graph, op->as.attention.batch + 1, starts);
+        return add_entries(graph, TN_PARAMS(op, attention)->batch + 1, starts);
     return dnn_tensor_of_table(graph, op, starts, row_of(op, operand));
 }
 
@@ -81,7 +82,7 @@ void dnn_add_table(dnn_graph *graph, const tn_op *op, int32_t index)
     dnn_tables tables;
     dnn_tables_of(op, &tables);
     const dnn_table *of = &tables.table[index];
-    const int64_t count = op->as.attention.batch + (of->row ? 1 : 0);
+    const int64_t count = TN_PARAMS(op, attention)->batch + (of->row ? 1 : 0);
     const dnn_layout line = {.type = DNN_I32,
                              .alignment = sizeof(int32_t),
                              .shape = {1, count, 1, 1},

@@ -6,6 +6,7 @@
 #include "cudnn_bias.h"
 #include "cudnn_dropout.h"
 #include "cudnn_packed.h"
+#include "tenon/module/op/attention_backward.h"
 
 static const char *const names[] = {"q",     "k",        "v",        "out",     "lse",   "mask",
                                     "sinks", "starts_q", "starts_k", "lengths", "pages", "seed",
@@ -14,7 +15,7 @@ static const char *const names[] = {"q",     "k",        "v",        "out",     
 /* Returns the last of an op's operands that contain numbers. */
 static int32_t last_of(const tn_op *op)
 {
-    return op->kind == TN_OP_ATTENTION ? TN_ATTENTION_MASK : TN_ATTENTION_DV;
+    return op->kind == TN_OP_ATTENTION ? TN_ATTENTION_MASK : TN_ATTENTION_BACKWARD_DV;
 }
 
 /* Returns whether the library is known to be earlier than `version`; an unknown version counts as the
@@ -78,7 +79,7 @@ static int64_t size_most(const tn_query *query)
 static tn_status admit_sizes(const tn_query *query, tn_refusal *why)
 {
     enum { TOGETHER = 8, COUNT_MOST = 65535 };
-    const tn_attention_op *at = &query->op->as.attention;
+    const tn_attention_op *at = TN_PARAMS(query->op, attention);
     const int64_t greater = at->size > at->value_size ? at->size : at->value_size;
     if (at->size < TOGETHER || at->size % TOGETHER || at->value_size % TOGETHER)
         return cuda_refuse(why, TN_REFUSE_SHAPE, "head size", TOGETHER,
@@ -125,7 +126,7 @@ static tn_status admit_operand(const tn_op *op, int32_t operand, tn_refusal *why
 /* LSE must be dense, and so must the table of lengths. */
 static tn_status admit_tables(const tn_op *op, tn_refusal *why)
 {
-    const tn_attention_op *at = &op->as.attention;
+    const tn_attention_op *at = TN_PARAMS(op, attention);
     const tn_layout *lse = &op->operand[TN_ATTENTION_LSE];
     static const tn_layout none = {.dtype = TN_DTYPE_NONE};
     const tn_layout *lengths =
@@ -162,7 +163,7 @@ static tn_status admit_layouts(const tn_op *op, tn_refusal *why)
 static tn_status admit_bounds(const tn_query *query, tn_refusal *why)
 {
     enum { TILE = 64, BOTTOM_ANY = 90600, WINDOW_ANY = 91002, BLIND = 91000 };
-    const tn_attention_op *at = &query->op->as.attention;
+    const tn_attention_op *at = TN_PARAMS(query->op, attention);
     const bool masked = query->op->operand[TN_ATTENTION_MASK].dtype != TN_DTYPE_NONE;
     const bool drops = query->op->uses & TN_ATTENTION_USES_DROPOUT;
     dnn_shape shape;
@@ -197,7 +198,7 @@ static tn_status admit_decode(const tn_query *query, tn_refusal *why)
     const int32_t major = query->device->capability.major;
     const int64_t version = query->library_version;
     const bool wrong = version >= FROM && version < TO && !(version >= RIGHT && version < AGAIN);
-    return !wrong || query->op->as.attention.queries != 1 || (major != 10 && major != 11)
+    return !wrong || TN_PARAMS(query->op, attention)->queries != 1 || (major != 10 && major != 11)
                ? TN_OK
                : refuse_version(why, query, TO,
                                 "9.19 to 9.25.0, but not 9.24.1, are wrong for one query on 10.x "
@@ -220,9 +221,10 @@ static tn_status admit_sinks(const tn_query *query, tn_refusal *why)
     if (sinks->shape[0] > 1 && sinks->stride[0] != 1)
         return cuda_refuse(why, TN_REFUSE_STRIDE, "sinks.stride", 1, sinks->stride[0],
                            "sinks must be contiguous");
-    return query->op->as.attention.queries > 1 ? TN_OK
-                                               : cuda_refuse(why, TN_REFUSE_SHAPE, "queries", 2, 1,
-                                                             "sinks need more than one query");
+    return TN_PARAMS(query->op, attention)->queries > 1
+               ? TN_OK
+               : cuda_refuse(why, TN_REFUSE_SHAPE, "queries", 2, 1,
+                             "sinks need more than one query");
 }
 
 static int64_t power_above(int64_t x)
@@ -243,7 +245,7 @@ static tn_status admit_pages(const tn_query *query, tn_refusal *why)
         return TN_OK;
     if (capability_of(query) == ADA && is_before(query, ON_ADA))
         return refuse_version(why, query, ON_ADA, "before 9.13 keys in pages go wrong on 8.9");
-    const int64_t page = query->op->as.attention.page;
+    const int64_t page = TN_PARAMS(query->op, attention)->page;
     if (page & (page - 1))
         return cuda_refuse(why, TN_REFUSE_SHAPE, "page", power_above(page), page,
                            "the number of keys per page must be a power of two");
@@ -275,7 +277,7 @@ static tn_status admit_dropout(const tn_query *query, tn_refusal *why)
         return TN_OK;
     if (query->library_version > LOST && is_before(query, FOUND))
         return refuse_version(why, query, FOUND, "9.11.1 to 9.13 are known to have no dropout");
-    if (query->op->as.attention.queries == 1)
+    if (TN_PARAMS(query->op, attention)->queries == 1)
         return cuda_refuse(why, TN_REFUSE_SHAPE, "queries", 2, 1,
                            "dropout needs more than one query");
     if (bytes > most)
@@ -319,7 +321,7 @@ static tn_status admit_attention(const tn_kernel_row *row, const tn_query *query
 static tn_status admit_gradient_mask(const tn_op *op, tn_refusal *why)
 {
     const tn_layout *mask = &op->operand[TN_ATTENTION_MASK];
-    const tn_attention_op *at = &op->as.attention;
+    const tn_attention_op *at = TN_PARAMS(op, attention);
     for (int32_t d = 0; mask->dtype && d < DNN_RANK; d++) {
         if (mask->shape[d] > 1 && mask->stride[d] == 0)
             return cuda_refuse(why, TN_REFUSE_STRIDE, "mask.stride", 1, 0,
@@ -348,7 +350,7 @@ static bool is_pair(int64_t size, int64_t value_size)
 static tn_status admit_gradient(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
     enum { TILE = 128, ODD_KEYS = 91501, FINITE = 92600, LATE_BOTH = 91800 };
-    const tn_attention_op *at = &query->op->as.attention;
+    const tn_attention_op *at = TN_PARAMS(query->op, attention);
     const int64_t greater = at->size > at->value_size ? at->size : at->value_size;
     dnn_shape shape;
     tn_status status = admit_attention(row, query, why);
@@ -387,7 +389,7 @@ static double estimate_attention(const tn_kernel_row *row, const tn_query *query
 {
     enum { FEW = 16, SHARED_BY = 100 };
     static const double compiled_us = 5e5;
-    const tn_attention_op *at = &query->op->as.attention;
+    const tn_attention_op *at = TN_PARAMS(query->op, attention);
     const double keys = (double)at->batch * (double)at->groups * (double)at->keys;
     const double bytes = keys * (double)(at->size + at->value_size) * sizeof(uint16_t);
     if (at->queries > FEW || at->keys <= at->queries || dnn_has_lengths(query->op))

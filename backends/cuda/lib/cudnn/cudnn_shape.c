@@ -1,6 +1,7 @@
 #include "cudnn_shape.h"
 
 #include "../../kernels/layout.h"
+#include "tenon/module/op/attention.h"
 
 /* All sequences have all keys: the two corners differ only by a constant. */
 static void shape_whole(const tn_attention_op *at, dnn_shape *out)
@@ -53,7 +54,7 @@ static tn_status admit_numbers(const tn_attention_op *at, tn_refusal *why)
 
 tn_status dnn_shape_of(const tn_op *op, dnn_shape *out, tn_refusal *why)
 {
-    const tn_attention_op *at = &op->as.attention;
+    const tn_attention_op *at = TN_PARAMS(op, attention);
     *out = (dnn_shape){.lengths = dnn_has_lengths(op)};
     tn_status status = admit_numbers(at, why);
     if (status)

@@ -3,6 +3,7 @@
 #include "cudnn_bias.h"
 #include "cudnn_dropout.h"
 #include "cudnn_packed.h"
+#include "tenon/module/op/attention.h"
 
 #include <float.h>
 #include <math.h>
@@ -51,7 +52,7 @@ void dnn_layout_of(const tn_op *op, int32_t operand, bool turned, dnn_layout *ou
 
 dnn_desc dnn_operand(const dnn_sdpa *s, int32_t operand, bool turned)
 {
-    const tn_attention_op *at = &s->op->as.attention;
+    const tn_attention_op *at = TN_PARAMS(s->op, attention);
     int32_t starts;
     dnn_layout layout;
     dnn_layout_of(s->op, operand, turned, &layout);
@@ -70,7 +71,7 @@ static dnn_desc add_lse(const dnn_sdpa *s)
     dnn_layout layout = s->rows;
     if (of->dtype == TN_DTYPE_NONE)
         return dnn_between(s->graph, &layout);
-    layout.stride[DNN_BATCH] = s->op->as.attention.heads * of->shape[DNN_LENGTH];
+    layout.stride[DNN_BATCH] = TN_PARAMS(s->op, attention)->heads * of->shape[DNN_LENGTH];
     layout.stride[DNN_HEADS] = of->shape[DNN_LENGTH];
     return dnn_tensor_at(s->graph, &layout, TN_ATTENTION_LSE,
                          dnn_places_of(s->graph, s->op, TN_ATTENTION_LSE));
@@ -79,7 +80,7 @@ static dnn_desc add_lse(const dnn_sdpa *s)
 /* K or V from pages, as if each sequence were contiguous. */
 static dnn_desc add_pages(const dnn_sdpa *s, int32_t operand, bool turned)
 {
-    const tn_attention_op *at = &s->op->as.attention;
+    const tn_attention_op *at = TN_PARAMS(s->op, attention);
     const tn_layout *pages = &s->op->operand[TN_ATTENTION_PAGES];
     const int64_t size = operand == TN_ATTENTION_K ? at->size : at->value_size;
     const int64_t all = at->keys * size, row = pages->stride[0], each = pages->shape[1];
@@ -112,7 +113,7 @@ static dnn_desc add_table(const dnn_sdpa *s, int32_t from)
 {
     const dnn_layout table = {.type = DNN_I32,
                               .alignment = sizeof(int32_t),
-                              .shape = {s->op->as.attention.batch, 1, 1, 1},
+                              .shape = {TN_PARAMS(s->op, attention)->batch, 1, 1, 1},
                               .stride = {1, 1, 1, 1}};
     return dnn_tensor(s->graph, &table, from);
 }
@@ -205,7 +206,7 @@ static void add_padding(dnn_sdpa *s)
 /* Key j is visible if i + keys - queries + right >= j. */
 static void add_right(dnn_sdpa *s)
 {
-    const tn_attention_op *at = &s->op->as.attention;
+    const tn_attention_op *at = TN_PARAMS(s->op, attention);
     dnn_desc i = index_of(s, DNN_LENGTH, DNN_F32), j = index_of(s, DNN_SIZE, DNN_F32);
     if (s->shape.bottom) {
         i = dnn_each_score(s, DNN_ADD, DNN_I32, i, s->keys ? s->keys : whole(s, at->keys), NULL);
@@ -242,7 +243,7 @@ void dnn_add_bounds(dnn_sdpa *s)
 static dnn_desc add_powers(const dnn_sdpa *s, dnn_desc *out_most, dnn_desc *out_sum)
 {
     dnn_graph *graph = s->graph;
-    const int64_t heads = s->op->as.attention.heads;
+    const int64_t heads = TN_PARAMS(s->op, attention)->heads;
     const dnn_layout each_head = {
         .type = DNN_F32, .shape = {1, heads, 1, 1}, .stride = {heads, 1, 1, 1}};
     const bool sinks = s->op->uses & TN_ATTENTION_USES_SINKS;
@@ -294,7 +295,7 @@ static void add_values(const dnn_sdpa *s, dnn_desc weights)
 
 void dnn_sdpa_begin(dnn_graph *graph, const tn_op *op, dnn_sdpa *out)
 {
-    const tn_attention_op *at = &op->as.attention;
+    const tn_attention_op *at = TN_PARAMS(op, attention);
     const int64_t all = at->heads * at->queries;
     *out = (dnn_sdpa){.graph = graph,
                       .op = op,

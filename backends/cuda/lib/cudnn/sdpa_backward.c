@@ -1,6 +1,7 @@
 /* Backward pass: five products; those for keys and values use transposed scores. */
 #include "cudnn_bias.h"
 #include "sdpa.h"
+#include "tenon/module/op/attention_backward.h"
 
 /* Intermediate results, in addition to the shared state. */
 typedef struct back {
@@ -19,7 +20,7 @@ static dnn_desc whole_number(const back *b)
 /* Adds the dot products of the rows of OUT and DOUT. */
 static void add_sums(back *b)
 {
-    const tn_attention_op *at = &b->s.op->as.attention;
+    const tn_attention_op *at = TN_PARAMS(b->s.op, attention);
     const int64_t row = at->value_size, head = at->queries * row;
     const dnn_layout products = {.type = DNN_F32,
                                  .shape = {at->batch, at->heads, at->queries, row},
@@ -48,7 +49,7 @@ static void add_weights(back *b)
 /* Transposes a tensor of the scores' shape, in the op's dtype. */
 static dnn_desc transpose_tensor(const back *b, dnn_desc x)
 {
-    const tn_attention_op *at = &b->s.op->as.attention;
+    const tn_attention_op *at = TN_PARAMS(b->s.op, attention);
     dnn_layout turned = b->s.scores;
     turned.type = dnn_type_of(b->s.op->operand[TN_ATTENTION_Q].dtype);
     turned.shape[DNN_LENGTH] = at->keys;
@@ -63,8 +64,8 @@ static dnn_desc transpose_tensor(const back *b, dnn_desc x)
 /* A gradient of keys or values: summed over the heads that share them. */
 static void add_shared(const back *b, dnn_desc turned, dnn_desc of, int32_t gradient)
 {
-    const tn_attention_op *at = &b->s.op->as.attention;
-    const int64_t size = gradient == TN_ATTENTION_DK ? at->size : at->value_size;
+    const tn_attention_op *at = TN_PARAMS(b->s.op, attention);
+    const int64_t size = gradient == TN_ATTENTION_BACKWARD_DK ? at->size : at->value_size;
     const int64_t head = at->keys * size;
     const dnn_layout each_head = {.type = dnn_type_of(b->s.op->operand[TN_ATTENTION_Q].dtype),
                                   .shape = {at->batch, at->heads, at->keys, size},
@@ -92,7 +93,7 @@ static void add_slopes(back *b)
 
 static void add_queries(const back *b, bool together)
 {
-    const tn_attention_op *at = &b->s.op->as.attention;
+    const tn_attention_op *at = TN_PARAMS(b->s.op, attention);
     const int64_t head = at->queries * at->size;
     const dnn_layout parts = {.type = DNN_F32,
                               .shape = {at->batch, at->heads, at->queries, at->size},
@@ -100,7 +101,8 @@ static void add_queries(const back *b, bool together)
     dnn_graph *graph = b->s.graph;
     dnn_layout keys;
     dnn_layout_of(b->s.op, TN_ATTENTION_K, false, &keys);
-    dnn_desc k = dnn_between(graph, &keys), to = dnn_operand(&b->s, TN_ATTENTION_DQ, false);
+    dnn_desc k = dnn_between(graph, &keys),
+             to = dnn_operand(&b->s, TN_ATTENTION_BACKWARD_DQ, false);
     dnn_add_reshape(graph, b->k, k);
     const dnn_matmul product = {
         .a = b->slopes, .b = k, .c = together ? to : dnn_tensor(graph, &parts, DNN_FROM_PARTS)};
@@ -116,11 +118,11 @@ void dnn_add_gradients(dnn_graph *graph, const tn_op *op, bool together)
     b.q = dnn_operand(&b.s, TN_ATTENTION_Q, false);
     b.k = dnn_operand(&b.s, TN_ATTENTION_K, true);
     b.v = dnn_operand(&b.s, TN_ATTENTION_V, true);
-    b.dout = dnn_operand(&b.s, TN_ATTENTION_DOUT, false);
+    b.dout = dnn_operand(&b.s, TN_ATTENTION_BACKWARD_DOUT, false);
     add_sums(&b);
     add_weights(&b);
-    add_shared(&b, transpose_tensor(&b, b.weights), b.dout, TN_ATTENTION_DV);
+    add_shared(&b, transpose_tensor(&b, b.weights), b.dout, TN_ATTENTION_BACKWARD_DV);
     add_slopes(&b);
-    add_shared(&b, transpose_tensor(&b, b.slopes), b.q, TN_ATTENTION_DK);
+    add_shared(&b, transpose_tensor(&b, b.slopes), b.q, TN_ATTENTION_BACKWARD_DK);
     add_queries(&b, together);
 }
