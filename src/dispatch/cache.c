@@ -9,12 +9,12 @@
 #include "base/alloc.h"
 #include "base/out_of_line.h"
 #include "device/stream/epoch.h"
+#include "fast_path.h"
 #include "front.h"
 #include "judge.h"
 #include "os/cpu.h"
 #include "os/fork.h"
 #include "os/thread.h"
-#include "recall.h"
 #include "settings/context.h"
 
 enum { BUCKETS = 4096, STATE_BUCKETS = 256, PLACES = 64, KEY_MOST = TNI_KEY_MOST + 4 };
@@ -128,7 +128,7 @@ static void thread_ends(tni_thread_end *end)
     thread *ending = (thread *)end;
     if (mine() == ending)
         tni_front_own.kept = NULL;
-    tni_recalls_release(ending->front.recalls);
+    tni_fast_path_release(ending->front.fast_path);
     lock();
     *(ending->before ? &ending->before->next : &cache.threads) = ending->next;
     if (ending->next)

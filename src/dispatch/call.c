@@ -2,7 +2,7 @@
 
 #include "cross.h"
 #include "decision.h"
-#include "recall.h"
+#include "fast_path.h"
 #include "settings/context.h"
 
 tn_status tni_call_run(const tn_context *context, const tni_op_class *class, const void *args,
@@ -12,7 +12,7 @@ tn_status tni_call_run(const tn_context *context, const tni_op_class *class, con
     tni_crossing crossing;
     tn_status status;
     tni_asked asked = {tni_context_or_current(context), class, args};
-    if (tni_recall(&asked, &status, err))
+    if (tni_fast_path_lookup(&asked, &status, err))
         return status;
     status = tni_cross_begin(&asked, true, &crossing, err);
     if (!status)

@@ -9,8 +9,8 @@
 
 /* State that is kept between calls; released when the thread ends. */
 typedef struct tni_kept_front {
-    tni_thread_end end;          /* must be first: the thread-end callback gets a pointer to it */
-    struct tni_recalls *recalls; /* NULL until a call is remembered */
+    tni_thread_end end; /* must be first: the thread-end callback gets a pointer to it */
+    struct tni_fast_path *fast_path; /* NULL until a call is remembered */
 } tni_kept_front;
 
 typedef struct tni_front {

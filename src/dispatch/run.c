@@ -3,9 +3,9 @@
 #include "device/graph/graph.h"
 #include "device/stream/trail.h"
 #include "dispatch/check/sample.h"
+#include "fast_path.h"
 #include "os/parallel.h"
 #include "plan.h"
-#include "recall.h"
 #include "settings/context.h"
 #include "tenon/stream.h"
 
@@ -337,7 +337,7 @@ tn_status tni_dispatch(const tni_asked *asked, tni_problem *problem, tn_error *e
         return status;
     tni_plan_fit(lease.plan, problem);
     if (!lease.stands_in)
-        tni_recall_keep(asked, problem, lease.plan);
+        tni_fast_path_keep(asked, problem, lease.plan);
     status = tni_plan_run_fitted(lease.plan, asked->context, problem, NULL, &args, err);
     tni_lease_end(&lease);
     return status;

@@ -145,7 +145,7 @@ if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
 endif()
 
 # Dispatch.
-foreach(suite cross dispatch dispatch_random recall)
+foreach(suite cross dispatch dispatch_random fast_path)
   tenon_test(unit/${suite} SOURCES unit/toy.c)
 endforeach()
 tenon_test(unit/dispatch_threads LABELS concurrency SOURCES unit/toy.c)

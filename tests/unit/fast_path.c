@@ -1,7 +1,7 @@
 /* Calls that are the same again skip the checks and the choice: only when nothing that matters changed. */
 #include "toy.h"
 
-#include "dispatch/recall.h"
+#include "dispatch/fast_path.h"
 #include "os/cpu.h"
 #include "os/thread.h"
 #include "settings/context.h"
@@ -39,7 +39,7 @@ static bool recalled(const tni_op_class *class, const void *given, tn_status *st
     tn_error err;
     const tni_asked asked = {tni_context_or_current(NULL), class, given};
     *status = TN_INTERNAL;
-    return tni_recall(&asked, status, &err);
+    return tni_fast_path_lookup(&asked, status, &err);
 }
 
 static bool is_recalled(void)
@@ -388,5 +388,5 @@ int main(void)
         cmocka_unit_test(of_nothing_nothing_is_kept),
         cmocka_unit_test(threads_take_theirs_along),
     };
-    return run_suite("unit.recall", tests);
+    return run_suite("unit.fast_path", tests);
 }

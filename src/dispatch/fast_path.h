@@ -1,18 +1,18 @@
 /* Repeated calls: a thread checks and plans a call once and then reuses the result. */
-#ifndef TNI_DISPATCH_RECALL_H
-#define TNI_DISPATCH_RECALL_H
+#ifndef TNI_DISPATCH_FAST_PATH_H
+#define TNI_DISPATCH_FAST_PATH_H
 
 #include "dispatch.h"
 
 /* Runs a call that differs from an earlier call of this thread only in the addresses of its data,
  * if the same plan is still valid. False: nothing was done, and the call takes the normal path. */
-bool tni_recall(const tni_asked *asked, tn_status *out_status, tn_error *err);
+bool tni_fast_path_lookup(const tni_asked *asked, tn_status *out_status, tn_error *err);
 
 /* Remembers a call that was checked and planned, from its second occurrence on. */
-void tni_recall_keep(const tni_asked *asked, const tni_problem *problem, tni_plan *plan);
+void tni_fast_path_keep(const tni_asked *asked, const tni_problem *problem, tni_plan *plan);
 
 /* Releases the calls that a thread remembers, when it ends. Accepts NULL. */
-struct tni_recalls;
-void tni_recalls_release(struct tni_recalls *recalls);
+struct tni_fast_path;
+void tni_fast_path_release(struct tni_fast_path *fast_path);
 
 #endif

@@ -3,7 +3,7 @@
  * Properties that depend on the data's address are checked each time: the alignment, as far as
  * kernels distinguish it, is part of the words, and calls with operands close to the output take
  * the normal path. */
-#include "recall.h"
+#include "fast_path.h"
 
 #include "base/alloc.h"
 #include "device/stream/epoch.h"
@@ -40,7 +40,7 @@ typedef struct memory {
     uint64_t words[];
 } memory;
 
-typedef struct tni_recalls {
+typedef struct tni_fast_path {
     struct {
         uint64_t hash; /* of the latest call that mapped here, remembered or not */
         memory *call;
@@ -191,7 +191,7 @@ static void forget(table *from, size_t index)
 /* Returns the remembered call, if nothing changed that its plan was chosen by; otherwise NULL. */
 static memory *find(tni_kept_front *front, const signature *s)
 {
-    memory *call = front->recalls->at[s->hash % CALLS].call;
+    memory *call = front->fast_path->at[s->hash % CALLS].call;
     if (!call || call->count != s->count || call->uses > 0 ||
         memcmp(call->words, s->words, s->count * sizeof s->words[0]) != 0)
         return NULL;
@@ -199,16 +199,16 @@ static memory *find(tni_kept_front *front, const signature *s)
         call->epoch.generation == tni_dispatch_generation() &&
         call->epoch.processor == tni_cpu_stamp() && tni_lease_again(front, call->plan))
         return call;
-    forget(front->recalls, s->hash % CALLS);
+    forget(front->fast_path, s->hash % CALLS);
     return NULL;
 }
 
-bool tni_recall(const tni_asked *asked, tn_status *out_status, tn_error *err)
+bool tni_fast_path_lookup(const tni_asked *asked, tn_status *out_status, tn_error *err)
 {
     signature s;
     tni_call_args args;
     tni_kept_front *front = tni_front_own.kept;
-    if (!front || !front->recalls || asked->context->value[TN_SETTING_PLAN_CACHE_SIZE] == 0 ||
+    if (!front || !front->fast_path || asked->context->value[TN_SETTING_PLAN_CACHE_SIZE] == 0 ||
         !sign(asked, &s))
         return false;
     memory *call = find(front, &s);
@@ -221,11 +221,11 @@ bool tni_recall(const tni_asked *asked, tn_status *out_status, tn_error *err)
     return true;
 }
 
-void tni_recalls_release(struct tni_recalls *recalls)
+void tni_fast_path_release(struct tni_fast_path *fast_path)
 {
-    for (size_t i = 0; recalls && i < CALLS; i++)
-        forget(recalls, i);
-    tni_release(recalls);
+    for (size_t i = 0; fast_path && i < CALLS; i++)
+        forget(fast_path, i);
+    tni_release(fast_path);
 }
 
 /* Returns NULL if out of memory, and before the thread has a plan: then every call takes the normal
@@ -233,9 +233,9 @@ void tni_recalls_release(struct tni_recalls *recalls)
 static table *make_room(void)
 {
     tni_kept_front *kept = tni_front_own.kept;
-    if (kept && !kept->recalls)
-        kept->recalls = tni_alloc_zeroed(1, sizeof *kept->recalls);
-    return kept ? kept->recalls : NULL;
+    if (kept && !kept->fast_path)
+        kept->fast_path = tni_alloc_zeroed(1, sizeof *kept->fast_path);
+    return kept ? kept->fast_path : NULL;
 }
 
 /* Returns true if the words distinguish all alignments that kernels of the device distinguish. */
@@ -266,7 +266,7 @@ static bool measure(const signature *s, const tni_op_class *class, memory *out)
     return true;
 }
 
-void tni_recall_keep(const tni_asked *asked, const tni_problem *problem, tni_plan *plan)
+void tni_fast_path_keep(const tni_asked *asked, const tni_problem *problem, tni_plan *plan)
 {
     signature s;
     table *here = make_room();
