@@ -1,7 +1,7 @@
 /* Judges every kernel of a platform for one op. Calls and explanations share this code. */
 #include "base/dtype.h"
 #include "declined.h"
-#include "dispatch/attention/wish.h"
+#include "dispatch/attention/request.h"
 #include "dispatch/lock/lock.h"
 #include "dispatch/trust/admission.h"
 #include "dispatch/tune/tuning.h"
@@ -346,9 +346,9 @@ static void try_out(const tni_asking *asking, const tni_kernel *kernel, tni_cont
         tni_attention_judge(q, to);
     if (!dtype_permits(asking, kernel->row, &to->why) ||
         !features_permit(asking, kernel->row, &to->why) ||
-        (!free &&
-         (!tni_numerics_permit(q, kernel, &to->why) ||
-          !tni_attention_permits(q, asking->wish, to) || !tni_rules_permit(&to->judged, &to->why))))
+        (!free && (!tni_numerics_permit(q, kernel, &to->why) ||
+                   !tni_attention_permits(q, asking->request, to) ||
+                   !tni_rules_permit(&to->judged, &to->why))))
         return;
     if (!is_capable(asking, kernel, &version, to)) {
         if (!free && to->why.code == TN_REFUSE_ALIGNMENT)
@@ -471,7 +471,7 @@ tn_status tni_decide(const tni_question *question, tni_choice *out, tn_error *er
     const tni_kernel *const *kernels;
     tni_asking asking;
     tn_op shown;
-    tni_backend_wish wish;
+    tni_backend_request request;
     tn_status status =
         tni_kernels_of(question->device->platform->name, question->op->kind, &kernels, err);
     if (!status)
@@ -481,8 +481,8 @@ tn_status tni_decide(const tni_question *question, tni_choice *out, tn_error *er
     tni_decide_request(question);
     ask(question, &shown, &asking);
     if (asking.class->group == TNI_OPS_ATTENTION) {
-        tni_backend_wished(question, &wish);
-        asking.wish = &wish;
+        tni_backend_request_find(question, &request);
+        asking.request = &request;
     }
     judge_all(&asking, kernels, out);
     sort(out);
@@ -526,7 +526,7 @@ static const tni_contender *nearest(const tni_question *question, const tni_choi
     return best;
 }
 
-static bool is_by_wish(int32_t code)
+static bool is_by_request(int32_t code)
 {
     return code == TN_REFUSE_RULE || code == TN_REFUSE_PRECISION || code == TN_REFUSE_DETERMINISM ||
            code == TN_REFUSE_LOCK || code == TN_REFUSE_MEMORY || code == TN_REFUSE_SETTING;
@@ -535,7 +535,7 @@ static bool is_by_wish(int32_t code)
 tn_status tni_choice_refused(const tni_question *question, const tni_choice *choice, tn_error *err)
 {
     const tni_op_class *class = tni_op_class_of(question->op->kind);
-    bool wish = false, busy = false;
+    bool request = false, busy = false;
     tni_buffer text = {0};
     tn_status told = tni_attention_refused(question, choice, err);
     if (told)
@@ -544,16 +544,16 @@ tn_status tni_choice_refused(const tni_question *question, const tni_choice *cho
         return tn_fail(err, TN_UNSUPPORTED, 0, class->where, "%s has no kernel for %s",
                        question->device->id, class->word);
     for (size_t i = 0; i < choice->count; i++) {
-        wish = wish || is_by_wish(choice->candidates[i].why.code);
+        request = request || is_by_request(choice->candidates[i].why.code);
         busy = busy || choice->candidates[i].why.code == TN_REFUSE_BUSY;
     }
     const tni_contender *v = nearest(question, choice);
     tni_problem_write(question->op, question->device->id, &text);
     tn_status status =
         tn_fail(err,
-                busy   ? TN_BUSY
-                : wish ? TN_REFUSED
-                       : TN_UNSUPPORTED,
+                busy      ? TN_BUSY
+                : request ? TN_REFUSED
+                          : TN_UNSUPPORTED,
                 0, class->where, "no kernel may take it; the nearest of %zu, %s: %s: %s; %.200s",
                 choice->count, v->kernel->row->name, tn_refusal_name(v->why.code), v->why.text,
                 tni_buffer_text(&text));

@@ -12,7 +12,7 @@ typedef struct tni_asking {
     int32_t threads;
     double flops;
     double bytes;
-    const struct tni_backend_wish *wish; /* for attention; NULL for other ops */
+    const struct tni_backend_request *request; /* for attention; NULL for other ops */
     tn_op *
         shown; /* the question's op as the current kernel sees it: alignments limited to what the kernel distinguishes */
 } tni_asking;

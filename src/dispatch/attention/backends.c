@@ -4,7 +4,7 @@
 #include "base/words.h"
 #include "conditions.h"
 #include "names.h"
-#include "wish.h"
+#include "request.h"
 
 bool tni_backend_is_supported(const tni_backend_bounds *bounds, int32_t number)
 {
@@ -68,15 +68,15 @@ static bool take(const tni_contender *v, const char *name, const tni_backend_bou
     return true;
 }
 
-static bool take_any(const tni_contender *v, const tni_backend_wish *wish,
+static bool take_any(const tni_contender *v, const tni_backend_request *request,
                      const tni_backend_bounds *bounds, tni_backend_pick *out)
 {
-    bool asks = wish->strength == TN_REQUIRE || wish->strength == TN_PREFER;
-    for (size_t i = 0; asks && i < wish->count; i++) {
-        if (take(v, wish->names[i], bounds, out))
+    bool asks = request->strength == TN_REQUIRE || request->strength == TN_PREFER;
+    for (size_t i = 0; asks && i < request->count; i++) {
+        if (take(v, request->names[i], bounds, out))
             return true;
     }
-    if (wish->strength == TN_REQUIRE && wish->count > 0)
+    if (request->strength == TN_REQUIRE && request->count > 0)
         return false;
     for (int32_t i = 1; i < TN_BACKEND_COUNT; i++) {
         if (take(v, tni_backend_name(i), bounds, out))
@@ -88,11 +88,11 @@ static bool take_any(const tni_contender *v, const tni_backend_wish *wish,
 void tni_backend_pick_of(const tni_question *question, const tni_choice *choice,
                          const tni_backend_bounds *bounds, tni_backend_pick *out)
 {
-    tni_backend_wish wish;
+    tni_backend_request request;
     *out = (tni_backend_pick){0};
-    tni_backend_wished(question, &wish);
+    tni_backend_request_find(question, &request);
     for (size_t i = 0; i < choice->admitted; i++) {
-        if (take_any(&choice->candidates[i], &wish, bounds, out))
+        if (take_any(&choice->candidates[i], &request, bounds, out))
             return;
     }
 }
@@ -103,7 +103,7 @@ typedef struct draft {
     const tni_choice *choice;
     const tni_backend_bounds *bounds;
     tni_backend_pick pick;
-    bool none_wished; /* NO_ATTENTION */
+    bool none_requested; /* NO_ATTENTION */
     tni_backends *to;
 } draft;
 
@@ -173,8 +173,8 @@ static void say_missing(const draft *d, const tn_backend *row, tn_refusal *why)
 /* NO_ATTENTION has no kernel, and needs none. */
 static void show_none(const draft *d, tn_backend *row, tn_refusal *why)
 {
-    row->verdict = d->none_wished ? TN_VERDICT_CHOSEN : TN_VERDICT_REFUSED;
-    if (!d->none_wished)
+    row->verdict = d->none_requested ? TN_VERDICT_CHOSEN : TN_VERDICT_REFUSED;
+    if (!d->none_requested)
         (void)tni_refuse(why, TN_REFUSE_RULE, "request", 1, 0,
                          "only for who asks for it: attention.backend=NO_ATTENTION");
 }
@@ -277,15 +277,15 @@ static tn_status ask_conditions(draft *d, tn_error *err)
 tn_status tni_backends_make(const tni_question *question, const tni_choice *choice,
                             const tni_backend_bounds *bounds, tni_backends **out, tn_error *err)
 {
-    tni_backend_wish wish;
+    tni_backend_request request;
     draft d = {
         .question = question, .choice = choice, .bounds = bounds, .to = tni_alloc(sizeof *d.to)};
     if (!d.to)
         return tni_no_memory(err, "tn_explain", "the backends");
     d.to->count = 0;
     d.to->reports = NULL;
-    tni_backend_wished(question, &wish);
-    d.none_wished = tni_backend_wishes_none(&wish);
+    tni_backend_request_find(question, &request);
+    d.none_requested = tni_backend_request_is_none(&request);
     tni_backend_pick_of(question, choice, bounds, &d.pick);
     tn_status status = ask_conditions(&d, err);
     for (int32_t i = 1; i < TN_BACKEND_COUNT && !status; i++) {

@@ -10,9 +10,9 @@
 #include "dispatch/judge.h"
 #include "names.h"
 #include "op/fields.h"
+#include "request.h"
 #include "settings/context.h"
 #include "tenon/dtype.h"
-#include "wish.h"
 
 #include <inttypes.h>
 
@@ -27,8 +27,8 @@ typedef struct layer {
     tn_op op, gradients; /* `gradients` for a layer that is trained */
     tni_choice *choice, *backward;
     tni_backend_bounds bounds;
-    tni_backend_wish wish; /* the effective request; TN_PERMIT: none */
-    int32_t from;          /* TN_BACKEND_FROM_... */
+    tni_backend_request request; /* the effective request; TN_PERMIT: none */
+    int32_t from;                /* TN_BACKEND_FROM_... */
     char origin[256];
 } layer;
 
@@ -144,10 +144,10 @@ static tn_status make_op(const tn_attention_backend_args *args, bool gradients, 
 /* Writes "flash_attn,torch_sdpa": the preferred backends, followed by the layer's default. */
 static void join_names(const layer *l, tni_buffer *out)
 {
-    for (size_t i = 0; i < l->wish.count; i++)
-        tni_buffer_format(out, "%s%s", i ? "," : "", l->wish.names[i]);
+    for (size_t i = 0; i < l->request.count; i++)
+        tni_buffer_format(out, "%s%s", i ? "," : "", l->request.names[i]);
     if (l->args->layer_default)
-        tni_buffer_format(out, "%s%s", l->wish.count ? "," : "",
+        tni_buffer_format(out, "%s%s", l->request.count ? "," : "",
                           tni_backend_name(l->args->layer_default));
 }
 
@@ -168,25 +168,25 @@ static void hear(layer *l)
 {
     const tn_attention_backend_args *args = l->args;
     tn_origin origin = {.struct_size = sizeof origin};
-    tni_backend_wished(&(tni_question){.context = l->context, .op = &l->op}, &l->wish);
-    bool asks = l->wish.strength == TN_REQUIRE || l->wish.strength == TN_PREFER;
+    tni_backend_request_find(&(tni_question){.context = l->context, .op = &l->op}, &l->request);
+    bool asks = l->request.strength == TN_REQUIRE || l->request.strength == TN_PREFER;
     const char *text = "automatic";
     l->from = TN_BACKEND_FROM_AUTOMATIC;
     if (args->backend > 0) {
-        l->wish = (tni_backend_wish){.strength = args->strength ? args->strength : TN_REQUIRE,
-                                     .count = 1,
-                                     .names = {tni_backend_name(args->backend)}};
+        l->request = (tni_backend_request){.strength = args->strength ? args->strength : TN_REQUIRE,
+                                           .count = 1,
+                                           .names = {tni_backend_name(args->backend)}};
         l->from = TN_BACKEND_FROM_ARGUMENT;
         text = "argument";
     } else if (args->backend == TN_BACKEND_AUTOMATIC) {
-        l->wish = (tni_backend_wish){.strength = TN_PERMIT};
+        l->request = (tni_backend_request){.strength = TN_PERMIT};
         text = "argument: automatic";
     } else if (asks) {
         (void)tn_setting_origin(l->context, TN_SETTING_ATTENTION_BACKEND, &origin, NULL);
         l->from = TN_BACKEND_FROM_SETTING;
         text = origin.text;
     } else if (args->layer_default) {
-        l->wish = (tni_backend_wish){.strength = TN_PREFER};
+        l->request = (tni_backend_request){.strength = TN_PREFER};
         l->from = TN_BACKEND_FROM_LAYER;
         text = "layer";
     }
@@ -198,7 +198,7 @@ static tn_status ask(layer *l, tn_error *err)
 {
     if (l->args->backend == TN_BACKEND_AUTOMATIC)
         return derive(l, TN_REQUIRE, "any", err);
-    if (l->wish.strength == TN_PREFER) {
+    if (l->request.strength == TN_PREFER) {
         tni_buffer names = {0};
         join_names(l, &names);
         tn_status status = names.failed ? tni_no_memory(err, where, "names of backends")
@@ -206,7 +206,7 @@ static tn_status ask(layer *l, tn_error *err)
         tni_buffer_release(&names);
         return status;
     }
-    return l->from == TN_BACKEND_FROM_ARGUMENT ? derive(l, TN_REQUIRE, l->wish.names[0], err)
+    return l->from == TN_BACKEND_FROM_ARGUMENT ? derive(l, TN_REQUIRE, l->request.names[0], err)
                                                : TN_OK;
 }
 
@@ -260,7 +260,7 @@ static void end(layer *l)
     tni_release(l->backward);
 }
 
-static bool is_by_wish(int32_t code)
+static bool is_by_request(int32_t code)
 {
     return code == TN_REFUSE_RULE || code == TN_REFUSE_SETTING || code == TN_REFUSE_LOCK ||
            code == TN_REFUSE_PRECISION || code == TN_REFUSE_DETERMINISM;
@@ -279,11 +279,11 @@ static void list_supported(const layer *l, char *out, size_t size)
 static tn_status refuse(const layer *l, const tni_backends *all, tn_error *err)
 {
     const tni_question question = {.context = l->context, .op = &l->op, .device = l->device};
-    bool required = l->wish.strength == TN_REQUIRE && l->wish.count > 0;
-    const tn_backend *row = required ? tni_backends_find(all, l->wish.names[0]) : NULL;
+    bool required = l->request.strength == TN_REQUIRE && l->request.count > 0;
+    const tn_backend *row = required ? tni_backends_find(all, l->request.names[0]) : NULL;
     char supported[160];
     if (row && row->why)
-        return tn_fail(err, is_by_wish(row->why->code) ? TN_REFUSED : TN_UNSUPPORTED, 0, where,
+        return tn_fail(err, is_by_request(row->why->code) ? TN_REFUSED : TN_UNSUPPORTED, 0, where,
                        "%s is required (%s) and cannot be taken on %s: %s: %s", row->name,
                        l->origin, l->device->id, tn_refusal_name(row->why->code), row->why->text);
     if (l->choice->admitted == 0)
@@ -296,7 +296,7 @@ static tn_status refuse(const layer *l, const tni_backends *all, tn_error *err)
 
 static const char *first_preferred(const layer *l)
 {
-    return l->wish.count > 0        ? l->wish.names[0]
+    return l->request.count > 0     ? l->request.names[0]
            : l->args->layer_default ? tni_backend_name(l->args->layer_default)
                                     : "";
 }
@@ -311,18 +311,18 @@ static bool is_taken_by(const tni_backend_pick *pick, const char *name)
 
 static bool is_asked_for(const layer *l, const tni_backend_pick *pick)
 {
-    for (size_t i = 0; i < l->wish.count; i++) {
-        if (is_taken_by(pick, l->wish.names[i]))
+    for (size_t i = 0; i < l->request.count; i++) {
+        if (is_taken_by(pick, l->request.names[i]))
             return true;
     }
-    return l->wish.count == 0 && is_taken_by(pick, first_preferred(l));
+    return l->request.count == 0 && is_taken_by(pick, first_preferred(l));
 }
 
 /* Reports that another backend was preferred. */
 static void tell_fallback(const layer *l, const tni_backends *all, tn_attention_choice *out)
 {
     const tn_backend *row = tni_backends_find(all, first_preferred(l));
-    bool by_layer = l->wish.count > 0 && out->backend && out->backend == l->args->layer_default;
+    bool by_layer = l->request.count > 0 && out->backend && out->backend == l->args->layer_default;
     out->fell_back = 1;
     out->from = by_layer ? TN_BACKEND_FROM_LAYER : TN_BACKEND_FROM_AUTOMATIC;
     tn_text_fit(out->origin, sizeof out->origin, by_layer ? "layer" : "automatic");
@@ -369,14 +369,14 @@ static tn_status tell_none(const layer *l, tn_attention_choice *out, tn_error *e
 static tn_status answer(const layer *l, tn_attention_choice *out, tn_error *err)
 {
     const tni_question question = {.context = l->context, .op = &l->op, .device = l->device};
-    tni_backend_wish wish;
+    tni_backend_request request;
     tni_backends *all = NULL;
     tni_backend_pick pick;
-    tni_backend_wished(&question, &wish);
-    if (tni_backend_wishes_none(&wish))
+    tni_backend_request_find(&question, &request);
+    if (tni_backend_request_is_none(&request))
         return tell_none(l, out, err);
     tni_backend_pick_of(&question, l->choice, &l->bounds, &pick);
-    if (pick.taken && (l->wish.strength != TN_PREFER || is_asked_for(l, &pick))) {
+    if (pick.taken && (l->request.strength != TN_PREFER || is_asked_for(l, &pick))) {
         tell(l, &pick, out);
         return TN_OK;
     }

@@ -24,10 +24,10 @@ static const double problem_flops_most = 2e11;
 /* Whether the kernel may be taken without a test. */
 static bool is_exempt(const tn_context *context, const tni_exam *exam)
 {
-    int64_t wish = context->value[TN_SETTING_ADMISSION];
-    if (exam->kernel->reference || wish == TN_ADMISSION_NEVER)
+    int64_t request = context->value[TN_SETTING_ADMISSION];
+    if (exam->kernel->reference || request == TN_ADMISSION_NEVER)
         return true;
-    return wish == TN_ADMISSION_AUTO &&
+    return request == TN_ADMISSION_AUTO &&
            tni_tested(exam->kernel, exam->device, exam->library_version);
 }
 

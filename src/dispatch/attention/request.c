@@ -1,4 +1,4 @@
-#include "wish.h"
+#include "request.h"
 
 #include "base/words.h"
 #include "dispatch/judge.h"
@@ -22,17 +22,17 @@ tn_setting tni_backend_unheard(const tn_op *op)
     return asked_by(op) ? TN_SETTING_ATTENTION_BACKEND : -1;
 }
 
-void tni_backend_wished(const tni_question *question, tni_backend_wish *out)
+void tni_backend_request_find(const tni_question *question, tni_backend_request *out)
 {
     const tni_rules *rules = question->context->rules;
     const char *asked = asked_by(question->op);
-    *out = (tni_backend_wish){.strength = TN_PERMIT};
+    *out = (tni_backend_request){.strength = TN_PERMIT};
     if (asked)
-        *out = (tni_backend_wish){.strength = TN_REQUIRE, .count = 1, .names = {asked}};
+        *out = (tni_backend_request){.strength = TN_REQUIRE, .count = 1, .names = {asked}};
     for (size_t i = 0; !asked && i < tni_rules_count(rules); i++) {
         const tni_rule *rule = tni_rules_at(rules, i);
         if (rule->setting != TN_SETTING_ATTENTION_BACKEND || rule->shadowed ||
-            rule->strength == TN_PERMIT || out->count == TNI_WISHED_MOST)
+            rule->strength == TN_PERMIT || out->count == TNI_REQUESTED_MOST)
             continue;
         out->strength = rule->strength;
         if (!rule->selector.open)
@@ -40,10 +40,10 @@ void tni_backend_wished(const tni_question *question, tni_backend_wish *out)
     }
 }
 
-bool tni_backend_wishes_none(const tni_backend_wish *wish)
+bool tni_backend_request_is_none(const tni_backend_request *request)
 {
-    return wish->strength == TN_REQUIRE && wish->count == 1 &&
-           tni_words_same(wish->names[0], none_at_all);
+    return request->strength == TN_REQUIRE && request->count == 1 &&
+           tni_words_same(request->names[0], none_at_all);
 }
 
 static bool is_attention(const tni_question *question)
@@ -66,16 +66,16 @@ static void tell_origin(const tni_question *question, char *out, size_t size)
 
 tn_status tni_attention_request_check(const tni_question *question, tn_error *err)
 {
-    tni_backend_wish wish;
+    tni_backend_request request;
     if (question->only || !is_attention(question))
         return TN_OK;
-    tni_backend_wished(question, &wish);
-    for (size_t i = 0; i < wish.count; i++) {
-        if (tni_words_same(wish.names[i], none_at_all) && !tni_backend_wishes_none(&wish))
+    tni_backend_request_find(question, &request);
+    for (size_t i = 0; i < request.count; i++) {
+        if (tni_words_same(request.names[i], none_at_all) && !tni_backend_request_is_none(&request))
             return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
                            "attention.backend: NO_ATTENTION stands alone, and is required");
-        if (!tni_backend_is_known(wish.names[i]))
-            return tni_backend_unknown(wish.names[i], where, err);
+        if (!tni_backend_is_known(request.names[i]))
+            return tni_backend_unknown(request.names[i], where, err);
     }
     return TN_OK;
 }
@@ -91,12 +91,12 @@ void tni_attention_judge(const tni_question *question, tni_contender *to)
         to->judged.says = TNI_JUDGED_REQUIRED;
 }
 
-bool tni_attention_permits(const tni_question *question, const tni_backend_wish *wish,
+bool tni_attention_permits(const tni_question *question, const tni_backend_request *request,
                            tni_contender *to)
 {
     const char *asked = asked_by(question->op);
     char origin[ORIGIN];
-    if (wish && tni_backend_wishes_none(wish)) {
+    if (request && tni_backend_request_is_none(request)) {
         tell_origin(question, origin, sizeof origin);
         return tni_refuse(&to->why, TN_REFUSE_RULE, "NO_ATTENTION", 1, 0,
                           "%s asks for NO_ATTENTION", origin);
@@ -131,21 +131,21 @@ static void list_present(const tni_choice *choice, char *out, size_t size)
 tn_status tni_attention_refused(const tni_question *question, const tni_choice *choice,
                                 tn_error *err)
 {
-    tni_backend_wish wish;
+    tni_backend_request request;
     char present[128], origin[ORIGIN];
     tni_buffer text = {0};
     tn_status status = TN_OK;
     if (question->only || !is_attention(question))
         return TN_OK;
-    tni_backend_wished(question, &wish);
+    tni_backend_request_find(question, &request);
     tell_origin(question, origin, sizeof origin);
     tni_problem_write(question->op, question->device->id, &text);
-    bool missing = wish.strength == TN_REQUIRE && wish.count > 0 &&
+    bool missing = request.strength == TN_REQUIRE && request.count > 0 &&
                    question->op->kind != TN_OP_ATTENTION_MERGE;
-    for (size_t i = 0; i < wish.count; i++)
-        missing = missing && !has_kernel(choice, wish.names[i]);
+    for (size_t i = 0; i < request.count; i++)
+        missing = missing && !has_kernel(choice, request.names[i]);
     list_present(choice, present, sizeof present);
-    if (tni_backend_wishes_none(&wish))
+    if (tni_backend_request_is_none(&request))
         status = tn_fail(err, TN_REFUSED, 0, where,
                          "no attention may run, as %s asks for NO_ATTENTION; %.200s", origin,
                          tni_buffer_text(&text));
@@ -153,7 +153,7 @@ tn_status tni_attention_refused(const tni_question *question, const tni_choice *
         status = tn_fail(err, TN_UNSUPPORTED, 0, where,
                          "no kernel on %s yet that goes by %s, which %s asks for; those there are: "
                          "%s; %.200s",
-                         question->device->platform->name, tni_backend_spelling(wish.names[0]),
+                         question->device->platform->name, tni_backend_spelling(request.names[0]),
                          origin, present[0] ? present : "none", tni_buffer_text(&text));
     tni_buffer_release(&text);
     return status;
