@@ -1,8 +1,8 @@
 /* Tuning under a clock of the test's own: what noise must not change, what is kept and for how long. */
 #include "sim.h"
 
-#include "dispatch/tune/settle.h"
 #include "dispatch/tune/store.h"
+#include "dispatch/tune/times.h"
 #include "dispatch/tune/tuning.h"
 #include "dispatch/tune/tuning_time.h"
 #include "fault/fault.h"
@@ -177,16 +177,16 @@ static void samples_become_times(void **state)
     const double near[] = {1000, 1000, 1000, 1004, 1004, 1004, 1006, 1006, 1006};
     int64_t ns[4];
     (void)state;
-    assert_true(tni_times_settle(near, 3, 1, 3, 0.005, ns));
+    assert_true(tni_times_resolve(near, 3, 1, 3, 0.005, ns));
     assert_int_equal(ns[1], 1000);
     assert_int_equal(ns[2], 1006);
-    assert_true(tni_times_settle(one, 3, 1, 3, 0.025, ns));
+    assert_true(tni_times_resolve(one, 3, 1, 3, 0.025, ns));
     assert_int_equal(ns[0], 10);
     assert_int_equal(ns[1], 12);
     assert_int_equal(ns[2], 10); /* ties with the first */
-    assert_false(tni_times_settle(wild, 3, 1, 3, 0.025, ns));
+    assert_false(tni_times_resolve(wild, 3, 1, 3, 0.025, ns));
     assert_int_equal(ns[1], ns[0]);
-    assert_true(tni_times_settle((const double[]){1e-3}, 1, 1, 1, 0.025, ns));
+    assert_true(tni_times_resolve((const double[]){1e-3}, 1, 1, 1, 0.025, ns));
     assert_int_equal(ns[0], 1);
 }
 
@@ -203,11 +203,11 @@ static void a_lead_at_some_places_is_none(void **state)
         samples[i] = 1000;
         samples[ROUNDS + i] = 1000 * turns[i % PLACES];
     }
-    (void)tni_times_settle(samples, ROUNDS, PLACES, 2, 0.005, ns);
+    (void)tni_times_resolve(samples, ROUNDS, PLACES, 2, 0.005, ns);
     assert_int_equal(ns[0], ns[1]);
     for (int i = 0; i < ROUNDS; i++)
         samples[ROUNDS + i] = 1000 * ahead[i % PLACES];
-    (void)tni_times_settle(samples, ROUNDS, PLACES, 2, 0.005, ns);
+    (void)tni_times_resolve(samples, ROUNDS, PLACES, 2, 0.005, ns);
     assert_int_equal(ns[0], 1000);
     assert_int_equal(ns[1], 970);
 }

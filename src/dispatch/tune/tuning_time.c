@@ -5,7 +5,7 @@
 #include "device/graph/graph.h"
 #include "dispatch/check/inputs.h"
 #include "os/clock.h"
-#include "settle.h"
+#include "times.h"
 #include "tuning.h"
 
 #include <math.h>
@@ -408,8 +408,8 @@ static bool settle(bench *b, size_t rounds)
             memcpy(b->samples + rounds * count++, b->rounds + i * TNI_ROUNDS_MOST,
                    rounds * sizeof *b->samples);
     }
-    bool is_clear = tni_times_settle(b->samples, rounds, rounds < b->places ? rounds : b->places,
-                                     count, tni_times_tie(b->question->device), ns);
+    bool is_clear = tni_times_resolve(b->samples, rounds, rounds < b->places ? rounds : b->places,
+                                      count, tni_times_tie(b->question->device), ns);
     for (size_t i = b->count; i-- > 0;) {
         if (!b->contenders[i].is_out)
             b->contenders[i].timed->ns = ns[--count];

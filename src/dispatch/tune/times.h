@@ -1,7 +1,7 @@
 /* Converts samples of kernels, measured side by side, to times that show which kernels are faster
  * and which tie. tuning_time.h explains how the samples are taken and why ties are resolved. */
-#ifndef TNI_DISPATCH_SETTLE_H
-#define TNI_DISPATCH_SETTLE_H
+#ifndef TNI_DISPATCH_TIMES_H
+#define TNI_DISPATCH_TIMES_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,8 +11,8 @@
  * other, all above 0. The operands were at `places` places in turn; 1 <= places <= rounds <=
  * TNI_ROUNDS_MOST. Returns false if more rounds would give a clearer result. */
 enum { TNI_ROUNDS_MOST = 240 };
-bool tni_times_settle(const double *samples, size_t rounds, size_t places, size_t count, double tie,
-                      int64_t *out_ns);
+bool tni_times_resolve(const double *samples, size_t rounds, size_t places, size_t count,
+                       double tie, int64_t *out_ns);
 
 /* `rounds` must be at most TNI_ROUNDS_MOST. */
 double tni_times_median(const double *samples, size_t rounds);

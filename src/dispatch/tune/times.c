@@ -1,4 +1,4 @@
-#include "settle.h"
+#include "times.h"
 
 #include "store.h"
 
@@ -53,8 +53,8 @@ tni_times_ratio tni_times_compare(const double *slow, const double *fast, size_t
     return comparison_of(medians, places);
 }
 
-bool tni_times_settle(const double *samples, size_t rounds, size_t places, size_t count, double tie,
-                      int64_t *out_ns)
+bool tni_times_resolve(const double *samples, size_t rounds, size_t places, size_t count,
+                       double tie, int64_t *out_ns)
 {
     bool is_clear = true;
     double medians[TNI_CANDIDATES_MOST];
