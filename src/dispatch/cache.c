@@ -10,12 +10,12 @@
 #include "base/out_of_line.h"
 #include "device/stream/epoch.h"
 #include "fast_path.h"
-#include "front.h"
 #include "judge.h"
 #include "os/cpu.h"
 #include "os/fork.h"
 #include "os/thread.h"
 #include "settings/context.h"
+#include "thread_state.h"
 
 enum { BUCKETS = 4096, STATE_BUCKETS = 256, PLACES = 64, KEY_MOST = TNI_KEY_MOST + 4 };
 
@@ -38,17 +38,17 @@ typedef struct place {
 } place;
 
 typedef struct thread {
-    tni_kept_front front; /* must be first: other code points to this member */
+    tni_thread_kept kept; /* must be first: other code points to this member */
     struct thread *next, *before;
     _Atomic int64_t hits;
     place places[PLACES];
 } thread;
 
-_Thread_local tni_front tni_front_own;
+_Thread_local tni_thread_state tni_thread_state_own;
 
 static thread *mine(void)
 {
-    return (thread *)tni_front_own.kept;
+    return (thread *)tni_thread_state_own.kept;
 }
 
 static struct {
@@ -127,8 +127,8 @@ static void thread_ends(tni_thread_end *end)
 {
     thread *ending = (thread *)end;
     if (mine() == ending)
-        tni_front_own.kept = NULL;
-    tni_fast_path_release(ending->front.fast_path);
+        tni_thread_state_own.kept = NULL;
+    tni_fast_path_release(ending->kept.fast_path);
     lock();
     *(ending->before ? &ending->before->next : &cache.threads) = ending->next;
     if (ending->next)
@@ -148,8 +148,8 @@ static thread *this_thread(void)
     thread *made = tni_alloc_zeroed(1, sizeof *made);
     if (!made)
         return NULL;
-    made->front.end.run = thread_ends;
-    if (!tni_thread_end_add(&made->front.end)) {
+    made->kept.end.run = thread_ends;
+    if (!tni_thread_end_add(&made->kept.end)) {
         tni_release(made);
         return NULL;
     }
@@ -160,13 +160,13 @@ static thread *this_thread(void)
         made->next->before = made;
     cache.threads = made;
     unlock();
-    tni_front_own.kept = &made->front;
+    tni_thread_state_own.kept = &made->kept;
     return made;
 }
 
-bool tni_lease_again(tni_kept_front *front, tni_plan *plan)
+bool tni_lease_again(tni_thread_kept *kept, tni_plan *plan)
 {
-    thread *here = (thread *)front;
+    thread *here = (thread *)kept;
     if (atomic_load_explicit(&plan->dead, memory_order_acquire))
         return false;
     if (!atomic_load_explicit(&plan->used, memory_order_relaxed))
@@ -180,7 +180,7 @@ static bool find_here(const key *k, tni_lease *out)
 {
     thread *here = mine();
     place *at = here ? &here->places[k->hash % PLACES] : NULL;
-    if (!at || !at->plan || !is_of(at->plan, k) || !tni_lease_again(&here->front, at->plan))
+    if (!at || !at->plan || !is_of(at->plan, k) || !tni_lease_again(&here->kept, at->plan))
         return false;
     at->uses++;
     *out = (tni_lease){.plan = at->plan, .uses = &at->uses};

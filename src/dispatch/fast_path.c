@@ -8,12 +8,12 @@
 #include "base/alloc.h"
 #include "device/stream/epoch.h"
 #include "device/tensor/tensor.h"
-#include "front.h"
 #include "judge.h"
 #include "os/cpu.h"
 #include "plan.h"
 #include "settings/context.h"
 #include "tenon/module/op/elementwise.h"
+#include "thread_state.h"
 
 enum {
     CALLS = 32,
@@ -189,17 +189,17 @@ static void forget(table *from, size_t index)
 }
 
 /* Returns the remembered call, if nothing changed that its plan was chosen by; otherwise NULL. */
-static memory *find(tni_kept_front *front, const signature *s)
+static memory *find(tni_thread_kept *kept, const signature *s)
 {
-    memory *call = front->fast_path->at[s->hash % CALLS].call;
+    memory *call = kept->fast_path->at[s->hash % CALLS].call;
     if (!call || call->count != s->count || call->uses > 0 ||
         memcmp(call->words, s->words, s->count * sizeof s->words[0]) != 0)
         return NULL;
     if (call->epoch.device_epoch == tni_device_epoch(call->problem.device) &&
         call->epoch.generation == tni_dispatch_generation() &&
-        call->epoch.processor == tni_cpu_stamp() && tni_lease_again(front, call->plan))
+        call->epoch.processor == tni_cpu_stamp() && tni_lease_again(kept, call->plan))
         return call;
-    forget(front->fast_path, s->hash % CALLS);
+    forget(kept->fast_path, s->hash % CALLS);
     return NULL;
 }
 
@@ -207,11 +207,11 @@ bool tni_fast_path_lookup(const tni_asked *asked, tn_status *out_status, tn_erro
 {
     signature s;
     tni_call_args args;
-    tni_kept_front *front = tni_front_own.kept;
-    if (!front || !front->fast_path || asked->context->value[TN_SETTING_PLAN_CACHE_SIZE] == 0 ||
+    tni_thread_kept *kept = tni_thread_state_own.kept;
+    if (!kept || !kept->fast_path || asked->context->value[TN_SETTING_PLAN_CACHE_SIZE] == 0 ||
         !sign(asked, &s))
         return false;
-    memory *call = find(front, &s);
+    memory *call = find(kept, &s);
     if (!call || !place_data(call, asked->class, &s))
         return false;
     memcpy(&args, (const char *)asked->args + asked->class->args.stream, sizeof args);
@@ -232,7 +232,7 @@ void tni_fast_path_release(struct tni_fast_path *fast_path)
  * path. */
 static table *make_room(void)
 {
-    tni_kept_front *kept = tni_front_own.kept;
+    tni_thread_kept *kept = tni_thread_state_own.kept;
     if (kept && !kept->fast_path)
         kept->fast_path = tni_alloc_zeroed(1, sizeof *kept->fast_path);
     return kept ? kept->fast_path : NULL;

@@ -3,7 +3,7 @@
 #define TNI_DISPATCH_PLAN_H
 
 #include "dispatch.h"
-#include "front.h"
+#include "thread_state.h"
 
 /* The kernel's own plan, and the key of the problems that it serves: those with the same key words,
  * leaving out the row's free dimensions. Reference counted by plans. */
@@ -88,8 +88,8 @@ tn_status tni_workspace_check(const tni_call_args *args, const tn_kernel_row *ro
                               const char *face, tn_error *err);
 
 /* Returns whether a plan that the calling thread holds a reference to may be used again: false if
- * it was evicted. Counts as a hit. `front` is the calling thread's. */
-bool tni_lease_again(tni_kept_front *front, tni_plan *plan);
+ * it was evicted. Counts as a hit. `kept` is the calling thread's. */
+bool tni_lease_again(tni_thread_kept *kept, tni_plan *plan);
 
 /* Returns the first rule that prefers something else than `chosen` for the question, or NULL. Valid
  * as long as the context. */

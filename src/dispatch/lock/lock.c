@@ -3,8 +3,8 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "dispatch/front.h"
 #include "dispatch/judge.h"
+#include "dispatch/thread_state.h"
 #include "dispatch/tune/tuning.h"
 #include "os/env.h"
 #include "os/file.h"
@@ -390,13 +390,13 @@ static bool permits(const tni_question *question, const tni_kernel *kernel, int6
 
 void tni_lock_ignore(bool ignored)
 {
-    tni_front_own.unlocked = ignored;
+    tni_thread_state_own.unlocked = ignored;
 }
 
 bool tni_lock_permits(const tni_question *question, const tni_kernel *kernel,
                       int64_t library_version, tn_refusal *why)
 {
-    if (tni_front_own.unlocked)
+    if (tni_thread_state_own.unlocked)
         return true;
     if (!begin())
         return tni_refuse(why, TN_REFUSE_BUSY, variable, 1, 0, "no memory for the lock now");
@@ -413,7 +413,7 @@ void tni_lock_tell_alignment(const tni_question *question, const tni_kernel *ker
                              tn_refusal *why)
 {
     char text[1024];
-    if (tni_front_own.unlocked || !begin() ||
+    if (tni_thread_state_own.unlocked || !begin() ||
         atomic_load_explicit(&state, memory_order_acquire) == NOTHING)
         return;
     (void)tni_device_described(question->device);

@@ -3,7 +3,7 @@
 #include "base/alloc.h"
 #include "base/form.h"
 #include "base/log.h"
-#include "dispatch/front.h"
+#include "dispatch/thread_state.h"
 #include "os/cache/cache.h"
 #include "os/file.h"
 #include "os/fork.h"
@@ -400,7 +400,7 @@ tn_status tni_trust_claim(const tni_exam *exam, bool *out_mine, tn_error *err)
     if (!found)
         return tni_no_memory(err, where, "a verdict");
     while (found->tested && found->fork == tni_fork_generation() && !status) {
-        if (tni_front_own.testing > 0 || tni_pool_inside() || tni_log_inside())
+        if (tni_thread_state_own.testing > 0 || tni_pool_inside() || tni_log_inside())
             status = tn_fail(err, TN_BUSY, 0, where,
                              "%s is being tested, and a kernel, a task or a log sink cannot wait",
                              exam->kernel->row->name);
@@ -412,7 +412,7 @@ tn_status tni_trust_claim(const tni_exam *exam, bool *out_mine, tn_error *err)
         *out_mine = !settled;
         found->tested = !settled;
         found->fork = tni_fork_generation();
-        tni_front_own.testing += !settled;
+        tni_thread_state_own.testing += !settled;
     }
     tni_mutex_unlock(&lock);
     return status;
@@ -424,7 +424,7 @@ void tni_trust_unclaim(const tni_exam *exam)
     entry *found = find(exam);
     if (found)
         found->tested = false;
-    tni_front_own.testing--;
+    tni_thread_state_own.testing--;
     tni_condition_wake_all(&done);
     tni_mutex_unlock(&lock);
 }
