@@ -610,11 +610,11 @@ tn_status tni_lease_take(const tni_question *question, bool preparing, tni_lease
 
 /* The public functions. */
 
-static tn_status check_op(int32_t op, const char *face, tn_error *err)
+static tn_status check_op(int32_t op, const char *where, tn_error *err)
 {
     if (op == TN_OP_NONE || tni_op_class_of(op))
         return TN_OK;
-    return tn_fail(err, TN_INVALID_ARGUMENT, 0, face,
+    return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
                    "op needs 0 (all) or the number of an operator, found %d", (int)op);
 }
 
@@ -631,12 +631,12 @@ static void count_op(const shelf *on, int32_t op, tn_plan_cache_state *to)
 tn_status tn_plan_cache_state_get(const tn_context *context, tn_device *device, int32_t op,
                                   tn_plan_cache_state *out, tn_error *err)
 {
-    static const char face[] = "tn_plan_cache_state_get";
+    static const char where[] = "tn_plan_cache_state_get";
     tn_plan_cache_state made = {0};
     if (!out || !TN_HAS(out, tn_plan_cache_state, evictions))
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, face,
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
                        "out is NULL, or its struct_size too small");
-    tn_status status = check_op(op, face, err);
+    tn_status status = check_op(op, where, err);
     if (status)
         return status;
     context = tni_context_or_current(context);

@@ -236,7 +236,7 @@ tn_status tni_plan_bind(const tni_question *question, const tni_contender *chose
     atomic_init(&made->dead, false);
     atomic_init(&made->used, true);
     made->kernel = chosen->kernel;
-    made->face = tni_op_class_of(question->op->kind)->where;
+    made->where = tni_op_class_of(question->op->kind)->where;
     made->device = question->device;
     made->state = state;
     made->library = state->made_with.library;

@@ -32,7 +32,7 @@ struct tni_plan {
     _Atomic bool dead; /* evicted: a thread that still finds it makes another one */
     _Atomic bool used; /* since the last eviction pass */
     const tni_kernel *kernel;
-    const char *face; /* public function of its op, for messages */
+    const char *where; /* public function of its op, for messages */
     tn_device *device;
     tni_state *state;
     void *library;
@@ -85,7 +85,7 @@ tn_status tni_prepared_check(const tni_question *question, tni_choice *choice, t
  * bytes. Calls and explanations share this check. Otherwise fails with TN_INVALID_ARGUMENT and says
  * what is needed. */
 tn_status tni_workspace_check(const tni_call_args *args, const tn_kernel_row *row, uint64_t needed,
-                              const char *face, tn_error *err);
+                              const char *where, tn_error *err);
 
 /* Returns whether a plan that the calling thread holds a reference to may be used again: false if
  * it was evicted. Counts as a hit. `kept` is the calling thread's. */

@@ -19,17 +19,17 @@ static int alignment_of(const void *memory)
 }
 
 tn_status tni_workspace_check(const tni_call_args *args, const tn_kernel_row *row, uint64_t needed,
-                              const char *face, tn_error *err)
+                              const char *where, tn_error *err)
 {
     if (!args->workspace != !args->workspace_bytes)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, face,
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
                        "workspace and workspace_bytes go together, found %s and %llu",
                        args->workspace ? "memory" : "NULL",
                        (unsigned long long)args->workspace_bytes);
     if (!args->workspace || needed == 0 ||
         (args->workspace_bytes >= needed && alignment_of(args->workspace) == TN_OP_ALIGNMENT_MAX))
         return TN_OK;
-    return tn_fail(err, TN_INVALID_ARGUMENT, 0, face,
+    return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
                    "workspace: %s needs %llu bytes aligned to %d, found %llu aligned to %d",
                    row->name, (unsigned long long)needed, TN_OP_ALIGNMENT_MAX,
                    (unsigned long long)args->workspace_bytes, alignment_of(args->workspace));
@@ -46,9 +46,9 @@ static tn_status find_workspace(const tni_plan *plan, const tni_call_args *args,
         return TN_OK;
     }
     if (tni_graph_of(stream))
-        return tni_graph_scratch(tni_graph_of(stream), plan->workspace, plan->face, &run->workspace,
-                                 err);
-    tn_status status = tni_scratch_acquire(stream, plan->workspace, plan->face, out_taken, err);
+        return tni_graph_scratch(tni_graph_of(stream), plan->workspace, plan->where,
+                                 &run->workspace, err);
+    tn_status status = tni_scratch_acquire(stream, plan->workspace, plan->where, out_taken, err);
     if (!status)
         run->workspace = (*out_taken)->memory;
     return status;
@@ -155,17 +155,17 @@ static void release_step(void *object)
 static tn_status record(const tn_run *run, const tni_plan *plan, const tni_call *call,
                         const tni_problem *problem, tn_graph *graph, tn_error *err)
 {
-    const char *face = tni_op_class_of(problem->op.kind)->where;
+    const char *where = tni_op_class_of(problem->op.kind)->where;
     step *s = tni_alloc(sizeof *s);
     if (!s)
-        return tni_no_memory(err, face, "a step of a graph");
+        return tni_no_memory(err, where, "a step of a graph");
     *s = (step){tni_plan_retain((tni_plan *)(uintptr_t)plan), *problem, run->workspace};
     tn_status status = graph->native ? call_kernel(run, plan, call, problem, err) : TN_OK;
     if (status) {
         release_step(s);
         return status;
     }
-    return tni_graph_add(graph, &(tni_graph_step){s, run_step, write_step, release_step}, face,
+    return tni_graph_add(graph, &(tni_graph_step){s, run_step, write_step, release_step}, where,
                          err);
 }
 
@@ -178,7 +178,7 @@ static tn_status run(const tni_plan *plan, const tni_call *call, const tni_probl
     tn_run run = begin(plan, call, problem, stream);
     run.packed = packed;
     if (graph && packed)
-        return tni_graph_reject(stream, plan->face,
+        return tni_graph_reject(stream, plan->where,
                                 "of a packed B the graph could not keep the memory", err);
     if (plan->workspace > 0) {
         tn_status status = find_workspace(plan, args, stream, &run, &taken, err);
@@ -215,11 +215,11 @@ tn_status tni_plan_run_fitted(const tni_plan *plan, const tn_context *context,
     tn_stream *stream;
     tni_call call;
     tn_status status =
-        tni_workspace_check(args, plan->kernel->row, empty ? 0 : plan->workspace, plan->face, err);
+        tni_workspace_check(args, plan->kernel->row, empty ? 0 : plan->workspace, plan->where, err);
     if (!status)
-        status = tni_device_open(plan->device, plan->face, &call, err);
+        status = tni_device_open(plan->device, plan->where, &call, err);
     if (!status)
-        status = tni_stream_for_step(args->stream, plan->device, plan->face, &stream, err);
+        status = tni_stream_for_step(args->stream, plan->device, plan->where, &stream, err);
     if (status || empty)
         return status;
     tni_sample *sample = NULL;
@@ -294,18 +294,18 @@ tn_status tni_plan_run_many(const tni_many *many, const tn_context *context, tn_
                             size_t *out_failed, tn_error *err)
 {
     const tni_plan *first = many->plans[0];
-    const char *face = tni_op_class_of(many->problems[0]->op.kind)->where;
+    const char *where = tni_op_class_of(many->problems[0]->op.kind)->where;
     tn_stream *stream;
     tni_call call;
     *out_failed = many->count;
-    tn_status status = tni_device_open(first->device, face, &call, err);
+    tn_status status = tni_device_open(first->device, where, &call, err);
     if (!status)
-        status = tni_stream_for_step(on, first->device, face, &stream, err);
+        status = tni_stream_for_step(on, first->device, where, &stream, err);
     if (status)
         return status;
     tn_run *runs = tni_alloc_zeroed(many->count, sizeof *runs);
     if (!runs)
-        return tni_no_memory(err, face, "the runs of a group");
+        return tni_no_memory(err, where, "the runs of a group");
     if (first->kernel->talker)
         tni_library_apply_verbosity(first->kernel->talker, context);
     status = call_many(many, &call, stream, runs, out_failed, err);
