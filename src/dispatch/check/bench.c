@@ -1,4 +1,4 @@
-/* Kernels held against the clock. */
+/* tn_bench: measures the time of kernels. */
 #include "base/alloc.h"
 #include "check.h"
 #include "os/clock.h"
@@ -30,13 +30,13 @@ typedef struct stand {
     tn_op op;
     tni_operands sets[SETS_MOST];
     size_t set_count;
-    size_t next; /* set to be taken */
+    size_t next; /* the set that the next call uses */
     int32_t calls, rounds;
     double *samples[TURNS]; /* nanoseconds of one call, by round */
 } stand;
 
-/* As many as together are twice the cache before memory, so that none is still in it when its turn
- * comes. */
+/* Returns how many sets of operands are twice the size of the last-level cache, so that no set is
+ * still cached when it is used again. */
 static size_t sets_for(const tn_op *op, const tn_device *device)
 {
     const tn_device_properties *properties = tni_device_described(device);
@@ -81,7 +81,8 @@ static tn_status run_calls(stand *s, const tni_plan *plan, int32_t calls, double
     return status;
 }
 
-/* Calls that are not counted, and what the last ones took; one alone where that is all the time there is. */
+/* Runs calls that are not counted, and returns the time per call of the last ones. Runs only one
+ * call if it takes longer than `most_ns`. */
 static tn_status warm_up(stand *s, const tni_plan *plan, double most_ns, double *out_ns,
                          tn_error *err)
 {
@@ -91,9 +92,9 @@ static tn_status warm_up(stand *s, const tni_plan *plan, double most_ns, double 
     return status;
 }
 
-/* How many calls make a sample, and how many samples there is time for. A sample is long enough for the
- * clock, and all of them take about the time that is given; of a kernel whose one call takes longer than that,
- * there is one. */
+/* Chooses the calls per sample and the number of rounds: a sample must be long enough for the clock,
+ * and all rounds together take about `seconds`. If one call takes longer than that, there may be
+ * only one round. */
 static tn_status calibrate(stand *s, double seconds, tn_error *err)
 {
     const double sample_least = 2e4;
@@ -115,7 +116,8 @@ static tn_status calibrate(stand *s, double seconds, tn_error *err)
     return status;
 }
 
-/* In turns; every second round begins with the other kernel, so that none always follows the same. */
+/* Alternates the kernels. Every second round starts with the other kernel, so that neither always
+ * follows the same one. */
 static tn_status time_rounds(stand *s, tn_error *err)
 {
     static const int32_t orders[2][TURNS] = {{FIRST, SECOND, AGAIN}, {SECOND, FIRST, AGAIN}};
@@ -138,7 +140,7 @@ static int compare_numbers(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Of numbers that are sorted then: what this part of them is below. */
+/* Returns the quantile `part` of the numbers. Sorts them in place. */
 static double quantile(double *numbers, int32_t count, double part)
 {
     qsort(numbers, (size_t)count, sizeof *numbers, compare_numbers);
@@ -147,7 +149,7 @@ static double quantile(double *numbers, int32_t count, double part)
     return numbers[low] + (at - low) * (numbers[high] - numbers[low]);
 }
 
-/* The median over rounds of one turn's time by another's. */
+/* Returns the median over rounds of one turn's time divided by another's. */
 static double ratio_of(const stand *s, int32_t over, int32_t under, double *room)
 {
     for (int32_t i = 0; i < s->rounds; i++)

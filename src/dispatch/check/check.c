@@ -1,4 +1,4 @@
-/* Kernels held against the reference. */
+/* tn_check: compares kernels with the reference. */
 #include "check.h"
 
 #include "base/alloc.h"
@@ -16,18 +16,18 @@
 
 static const char where[] = "tn_check";
 
-/* Above so many operations, some outputs are looked at and not all. */
+/* For problems with more operations, only some outputs are checked. */
 #define WHOLE_FLOPS 2e9
 
-/* What a trial has at hand. Too large for a stack. */
+/* State of a trial. Too large for the stack. */
 typedef struct scene {
     const tni_trial *trial;
     tni_operands operands;
     tni_oracle oracle;
     bool sampled;
-    void *before[TN_OP_OPERANDS_MAX]; /* operands, in host memory */
-    void *after[TN_OP_OPERANDS_MAX];  /* the same with outputs as they came from the device */
-    unsigned char *block[TN_OP_OPERANDS_MAX]; /* that they came in; NULL for what is only read */
+    void *before[TN_OP_OPERANDS_MAX];         /* operands before the call, in host memory */
+    void *after[TN_OP_OPERANDS_MAX];          /* the same, with the outputs of the call */
+    unsigned char *block[TN_OP_OPERANDS_MAX]; /* outputs of the call; NULL for inputs; owned */
     void *expected[TN_OP_OPERANDS_MAX];       /* outputs of the last part */
     tn_op piece;                              /* the last part */
     tni_problem problem;                      /* with operands on the device */
@@ -40,7 +40,7 @@ static bool is_output(const scene *s, int32_t index)
     return op->operand[index].dtype && tni_op_writes(tni_op_class_of(op->kind), index);
 }
 
-/* Makes room for a part's outputs. */
+/* Allocates memory for the reference's outputs of a part. */
 static tn_status make_room(scene *s, const tn_op *piece, tn_error *err)
 {
     for (int32_t i = 0; i < piece->count; i++) {
@@ -56,7 +56,7 @@ static tn_status make_room(scene *s, const tn_op *piece, tn_error *err)
     return TN_OK;
 }
 
-/* One output of a part, held against the reference's. */
+/* Compares one output of a part with the reference's. */
 static tn_status compare_output(scene *s, const tni_part *part, const tni_comparand *what,
                                 tn_error *err)
 {
@@ -94,7 +94,7 @@ static tn_status look_at(void *user, const tni_part *part, tn_error *err)
     return status;
 }
 
-/* Fetches outputs from the device. */
+/* Copies the outputs from the device. */
 static tn_status fetch_outputs(scene *s, tn_stream *stream, tn_error *err)
 {
     tn_status status = TN_OK;
@@ -115,7 +115,7 @@ static tn_status finish_inputs(const tni_operands *operands, tn_error *err)
     return check->finish_inputs ? check->finish_inputs(operands, err) : TN_OK;
 }
 
-/* Fills the operands in, runs the kernel, and fetches its outputs. */
+/* Fills the operands, runs the kernel and copies its outputs to the host. */
 static tn_status run_kernel(scene *s, tn_stream *stream, tn_error *err)
 {
     const tni_trial *t = s->trial;
@@ -135,7 +135,8 @@ static tn_status run_kernel(scene *s, tn_stream *stream, tn_error *err)
     return status ? status : fetch_outputs(s, stream, err);
 }
 
-/* Says of a block which byte of it changed that should not have. */
+/* Reports the first byte of a block that differs from its initial value, unless an error was
+ * reported before. */
 static void compare_bytes(const scene *s, int32_t index, const unsigned char *now,
                           tn_check_result *out)
 {
@@ -152,7 +153,8 @@ static void compare_bytes(const scene *s, int32_t index, const unsigned char *no
              (int64_t)at - (int64_t)operand->first, name);
 }
 
-/* Whether anything around an output was written. It is put back to what it was on the way. */
+/* Checks that no byte around an output was written. Overwrites the output's elements in the block
+ * with their initial values. */
 static void compare_around(scene *s, int32_t index, tn_check_result *out)
 {
     const tni_operand *written = tni_operands_at(&s->operands, index);
@@ -166,7 +168,7 @@ static void compare_around(scene *s, int32_t index, tn_check_result *out)
     compare_bytes(s, index, s->block[index], out);
 }
 
-/* Whether an operand that is only read was written. */
+/* Checks that an input was not written. */
 static tn_status compare_input(const scene *s, int32_t index, tn_stream *stream,
                                tn_check_result *out, tn_error *err)
 {
@@ -212,7 +214,8 @@ static void tell(const scene *s, tn_check_result *out)
         tni_difference_tell(d, s->trial->op, out->text, sizeof out->text);
 }
 
-/* Of the output that is farthest off. */
+/* Writes the dump of the output with the largest error, if the result is wrong and a path was
+ * given. */
 static tn_status dump(const scene *s, const tn_check_result *result, tn_error *err)
 {
     int32_t output = s->difference.at < 0 ? s->operands.output : s->difference.output;
@@ -303,7 +306,7 @@ tn_status tni_kernel_for(const char *name, const tn_op *op, const tn_device *dev
     return TN_OK;
 }
 
-/* The flags; 0 for callers that were compiled before the field existed. */
+/* Returns the flags; 0 for callers compiled before the field existed. */
 static uint64_t flags_of(const tn_check_args *args)
 {
     return TN_HAS(args, tn_check_args, flags) ? args->flags : 0;

@@ -6,7 +6,7 @@
 
 #include <inttypes.h>
 
-/* How far off one number is, as a part of its bound. */
+/* Returns the error of a number divided by its bound. */
 static double part_of(double found, double expected, double bound)
 {
     if (tni_is_nan(found) || tni_is_nan(expected))
@@ -17,7 +17,7 @@ static double part_of(double found, double expected, double bound)
     return tni_is_infinite(off) || bound == 0 ? INFINITY : off / bound;
 }
 
-/* One output, in its place among all of them. */
+/* One element of an output; `at` is its index in a dense tensor. */
 typedef struct output {
     tn_dtype dtype;
     int32_t operand;
@@ -25,8 +25,8 @@ typedef struct output {
     int64_t at;
 } output;
 
-/* Of a complex number the part counts that is farther off. By bytes: of what is copied, and of integers
- * as they have no bound, nothing but the same is right. */
+/* Compares one element. For a complex number, the part with the larger error counts. If `by_bytes`,
+ * the bytes must be equal: for ops that only copy, and for integers whose bound is 0. */
 static void judge(const output *o, double bound, bool by_bytes, tni_difference *out)
 {
     tni_number f = tni_element_read(o->dtype, o->found);
@@ -45,7 +45,7 @@ static void judge(const output *o, double bound, bool by_bytes, tni_difference *
         out->error = 0;
 }
 
-/* True when `one` is the farthest off so far. */
+/* Returns true if `one` has the largest error so far. */
 static bool add(const tni_difference *one, tni_difference *io)
 {
     int64_t checked = io->checked + 1, wrong = io->wrong + (one->error > 1);
@@ -90,7 +90,7 @@ tn_status tni_compare(const tni_comparand *what, tni_difference *difference, boo
     return TN_OK;
 }
 
-/* "output" where there is but one. */
+/* Returns the operand's name; "output" if the op has only one output. */
 static const char *name_of(const tn_op *op, int32_t index)
 {
     const tni_op_class *class = tni_op_class_of(op->kind);

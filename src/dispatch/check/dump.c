@@ -1,4 +1,4 @@
-/* Operands as text, for a bug report: one section for each, one number a line. */
+/* Writes operands as text, for a bug report: one section per operand, one number per line. */
 #include "base/dtype.h"
 #include "base/form.h"
 #include "check.h"
@@ -24,7 +24,8 @@ static void add_numbers(tni_buffer *to, const char *key, const int64_t *numbers,
     tni_buffer_release(&text);
 }
 
-/* Hexadecimal, as every bit may matter; of complex numbers both parts; integers as they are. */
+/* Floats and 64-bit integers are hexadecimal, to be exact; complex numbers have both parts; other
+ * integers are decimal. */
 static void add_element(tni_buffer *to, tn_dtype dtype, const char *at)
 {
     tni_number x = tni_element_read(dtype, at);
@@ -40,7 +41,7 @@ static void add_element(tni_buffer *to, tn_dtype dtype, const char *at)
         tni_buffer_format(to, "%a\n", x.re);
 }
 
-/* `first` is the first element, lying as the layout says. */
+/* `first` is the first element; the others follow by the strides of the layout. */
 static void add_section(tni_buffer *to, const char *name, const tn_layout *layout,
                         const char *first)
 {

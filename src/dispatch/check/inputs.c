@@ -32,8 +32,8 @@ static bool is_in_place(const tn_op *op)
     return tni_op_class_of(op->kind)->may_be_in_place && op->uses & TN_ELEMENTWISE_USES_IN_PLACE;
 }
 
-/* Guards on both sides, and the first element at an address that has the alignment and no better
- * one. */
+/* Computes the size of a block with guards on both sides, and the offset of the first element, whose
+ * address has the layout's alignment and no larger one. Returns false on overflow. */
 static bool measure(const tn_layout *layout, tni_operand *out)
 {
     tni_layout extent;
@@ -80,8 +80,8 @@ static tn_status create_block(tni_operands *operands, int32_t index, tn_error *e
     return tn_memory_alloc(operands->device, block->bytes, "check", &block->device, err);
 }
 
-/* Whether the blocks fit into memory, and a copy of each beside them: a system that promises more than it
- * has ends whoever takes it at its word. */
+/* Checks that the blocks and a copy of each fit into memory: a system that overcommits memory would
+ * kill the process later. */
 static tn_status check_memory(const tn_op *op, const tn_device *device, tn_error *err)
 {
     enum { MODEST = 256 << 20 };
@@ -127,7 +127,7 @@ const tni_operand *tni_operands_at(const tni_operands *operands, int32_t index)
     return &operands->operand[operands->in_place && index == operands->output ? 0 : index];
 }
 
-/* Numbers of [0, 1), one after the other. */
+/* A sequence of random numbers in [0, 1). */
 typedef struct source {
     tn_generator *generator;
     double numbers[512];
@@ -156,7 +156,7 @@ typedef struct spread {
     tni_spread range;
     bool bits;        /* random bits instead */
     double nonfinite; /* share of NaN and infinity */
-    bool only_nan;    /* of them, no infinity */
+    bool only_nan;    /* no infinity */
 } spread;
 
 static tni_spread float_range(const tn_op *op, int32_t operand, bool plain)
@@ -203,7 +203,7 @@ static double draw_nonfinite(source *from, bool only_nan)
     return numbers[only_nan ? 0 : (size_t)(draw(from) * 3)];
 }
 
-/* What is rare in numbers and common in faults. */
+/* Returns a number that often reveals errors: limits, ties of rounding, NaN. */
 static double special_number(double pick)
 {
     static const double numbers[] = {0,      -0.0,    1,        -1,          INFINITY, -INFINITY,

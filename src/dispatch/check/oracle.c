@@ -20,7 +20,7 @@ void tni_oracle_end(tni_oracle *oracle)
     oracle->plan = NULL;
 }
 
-/* A plan that serves the op: that of the last one, if it was like it. */
+/* Makes a plan for the op, or reuses the last one if its key is the same. */
 static TNI_OUT_OF_LINE tn_status plan_for(tni_oracle *oracle, const tn_op *op, tn_error *err)
 {
     uint64_t key[TNI_KEY_MOST];
@@ -41,7 +41,7 @@ static TNI_OUT_OF_LINE tn_status plan_for(tni_oracle *oracle, const tn_op *op, t
     return status;
 }
 
-/* The same op with outputs that are dense and apart from its operands. */
+/* Makes the same op with dense outputs that do not overlap its other operands. */
 static tn_status set_apart(const tn_op *op, tn_op *out, tn_error *err)
 {
     const tni_op_class *class = tni_op_class_of(op->kind);
@@ -57,7 +57,7 @@ static tn_status set_apart(const tn_op *op, tn_op *out, tn_error *err)
     return tni_op_validate(out, err);
 }
 
-/* What the output holds, one element behind the other. */
+/* Copies the elements of the output to a dense array. */
 static void gather(const tn_layout *layout, const char *from, char *to)
 {
     int64_t size = tni_dtype_bytes(layout->dtype);

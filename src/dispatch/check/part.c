@@ -87,7 +87,7 @@ int64_t tni_part_place(const tn_op *op, const tni_part *part, int32_t output, in
     return place;
 }
 
-/* Who visits parts of what. */
+/* The arguments of tni_parts_visit. */
 typedef struct tour {
     const tn_op *op;
     tni_part_visit *visit;
@@ -103,7 +103,7 @@ static void whole(const tn_op *op, tni_part *out)
         out->count[d] = layout->shape[d];
 }
 
-/* Each combination of first and last, of the dimensions that have both. */
+/* Visits each combination of first and last element; once for dimensions of length 1. */
 static tn_status visit_corners(const tour *t)
 {
     const tn_layout *layout = output_of(t->op);
@@ -125,7 +125,7 @@ static tn_status visit_corners(const tour *t)
     return status;
 }
 
-/* One row or column of a matrix, or as much of it as may be computed. */
+/* Visits one row or column of a matrix, shortened to the permitted number of operations. */
 static tn_status visit_line(const tour *t, bool last, int32_t along)
 {
     const tn_layout *layout = output_of(t->op);

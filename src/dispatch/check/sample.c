@@ -13,10 +13,10 @@
 static const char where[] = "debug.sample";
 
 struct tni_sample {
-    void *data[TN_OP_OPERANDS_MAX];  /* first elements, in what was copied */
-    char *block[TN_OP_OPERANDS_MAX]; /* owned */
-    char *found[TN_OP_OPERANDS_MAX]; /* of outputs: room for them, as long as their blocks; owned */
-    void *expected[TN_OP_OPERANDS_MAX]; /* the same, dense; owned */
+    void *data[TN_OP_OPERANDS_MAX];     /* first elements, in the copies */
+    char *block[TN_OP_OPERANDS_MAX];    /* owned */
+    char *found[TN_OP_OPERANDS_MAX];    /* outputs of the call; as long as their blocks; owned */
+    void *expected[TN_OP_OPERANDS_MAX]; /* the reference's outputs, dense; owned */
     size_t bytes[TN_OP_OPERANDS_MAX];
     int64_t low[TN_OP_OPERANDS_MAX];
 };
@@ -51,7 +51,7 @@ static tn_status fetch(tn_device *device, tn_stream *stream, const char *from, s
     return status ? status : tn_stream_synchronize(stream, err);
 }
 
-/* Every byte from an operand's lowest to its highest element. */
+/* Copies every byte from an operand's lowest to its highest element. */
 static tn_status keep(tni_sample *sample, const tni_problem *problem, int32_t index,
                       tn_stream *stream, tn_error *err)
 {
@@ -117,10 +117,10 @@ typedef struct sampled {
     tn_stream *stream;
 } sampled;
 
-/* Outputs in host memory: what they lie in, and their first elements. */
+/* Outputs in host memory. */
 typedef struct outputs {
-    char *block[TN_OP_OPERANDS_MAX]; /* owned, or NULL for what nobody owns here */
-    char *first[TN_OP_OPERANDS_MAX]; /* NULL for what is no output, or has no elements */
+    char *block[TN_OP_OPERANDS_MAX]; /* owned; NULL if another struct owns the memory */
+    char *first[TN_OP_OPERANDS_MAX]; /* first elements; NULL for inputs and empty outputs */
 } outputs;
 
 static void outputs_release(outputs *found)
@@ -129,7 +129,7 @@ static void outputs_release(outputs *found)
         tni_release(found->block[i]);
 }
 
-/* Computes what the call should have given, from what was kept before it. */
+/* Computes the expected outputs from the operands that were copied before the call. */
 static tn_status expect(const sampled *s, tn_error *err)
 {
     const tn_op *op = &s->problem->op;
@@ -144,7 +144,7 @@ static tn_status expect(const sampled *s, tn_error *err)
     return status;
 }
 
-/* Holds the outputs against what is expected. */
+/* Compares the outputs with the expected ones. */
 static tn_status hold(const sampled *s, const outputs *found, tni_difference *out, tn_error *err)
 {
     tn_status status = TN_OK;
@@ -163,7 +163,7 @@ static tn_status hold(const sampled *s, const outputs *found, tni_difference *ou
     return status;
 }
 
-/* Puts what was kept into blocks that nobody else has. */
+/* Copies the saved operands into private blocks. */
 static void put_back(const sampled *s, tni_operands *to)
 {
     for (int32_t i = 0; i < s->problem->op.count; i++) {
@@ -193,7 +193,7 @@ static tn_status download(const sampled *s, const tni_operands *operands, output
     return status;
 }
 
-/* Runs the same plan once more on what was kept. */
+/* Runs the same plan again on the saved operands. */
 static tn_status run_again(const sampled *s, outputs *out, tn_error *err)
 {
     tni_operands operands = {0};
@@ -213,8 +213,8 @@ static tn_status run_again(const sampled *s, outputs *out, tn_error *err)
     return status;
 }
 
-/* Whether the kernel is wrong again. What was wrong by chance is not, nor what was wrong because someone
- * else wrote to the operands meanwhile. */
+/* Returns whether the kernel is wrong again. It is not if the error was transient, or if other code
+ * wrote to the operands during the call. */
 static tn_status repeat(const sampled *s, bool *out_wrong, tn_error *err)
 {
     tni_difference difference;
@@ -228,7 +228,7 @@ static tn_status repeat(const sampled *s, bool *out_wrong, tn_error *err)
     return status;
 }
 
-/* `told` is what was wrong. */
+/* `told` describes the error. */
 static void quarantine(const sampled *s, const char *told, const char *problem)
 {
     const tni_kernel *kernel = tni_plan_kernel(s->plan);
@@ -241,7 +241,8 @@ static void quarantine(const sampled *s, const char *told, const char *problem)
     tni_trust_quarantine(kernel, tni_plan_device(s->plan), version, text);
 }
 
-/* What came of asking again, without the problem that it may end with. */
+/* Writes the result of the second run. Removes the problem text from the end of an error message,
+ * because the caller adds it. */
 static void tell_again(tn_status status, bool wrong, tn_error *why, const char *problem,
                        tni_buffer *out)
 {
@@ -277,7 +278,7 @@ static tn_status accuse(const sampled *s, const tni_difference *difference, tn_e
     return status;
 }
 
-/* Fetches what the call gave. */
+/* Copies the outputs of the call to the host. */
 static tn_status fetch_outputs(const sampled *s, outputs *out, tn_error *err)
 {
     tni_sample *sample = s->sample;
