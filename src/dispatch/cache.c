@@ -383,19 +383,19 @@ static void write_unaligned(const tni_question *question, const key *k, tni_buff
 static tn_status not_prepared(const tni_question *question, const key *k, tn_error *err)
 {
     const char *why =
-        question->recorded ? "a graph is being recorded, and" : "plan.only_prepared is set, and";
-    const char *what = question->recorded ? "no plan is at hand" : "this process prepared nothing";
+        question->recorded ? "a graph is being recorded, but" : "plan.only_prepared is set, but";
+    const char *what = question->recorded ? "there is no plan" : "this process prepared no plan";
     const char *where = tni_op_class_of(question->op->kind)->where;
     tni_buffer text = {0}, other = {0};
     tn_status status;
     tni_problem_write(question->op, question->device->id, &text);
     write_unaligned(question, k, &other);
     if (other.length > 0)
-        status = tn_fail(
-            err, TN_REFUSED, 0, where,
-            "%s the plan at hand needs memory aligned as in %.150s, found %.150s; align the "
-            "memory so, or prepare the problem with tn_prepare for this alignment",
-            why, tni_buffer_text(&other), tni_buffer_text(&text));
+        status = tn_fail(err, TN_REFUSED, 0, where,
+                         "%s the existing plan needs memory aligned as in %.150s, found %.150s; "
+                         "align the memory, or prepare the problem with tn_prepare for this "
+                         "alignment",
+                         why, tni_buffer_text(&other), tni_buffer_text(&text));
     else
         status = tn_fail(err, TN_REFUSED, 0, where, "%s %s for %s; %sprepare it with tn_prepare",
                          why, what, tni_buffer_text(&text),
@@ -615,7 +615,7 @@ static tn_status check_op(int32_t op, const char *where, tn_error *err)
     if (op == TN_OP_NONE || tni_op_class_of(op))
         return TN_OK;
     return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                   "op needs 0 (all) or the number of an operator, found %d", (int)op);
+                   "op: expected 0 (all) or a TN_OP_..., got %d", (int)op);
 }
 
 static void count_op(const shelf *on, int32_t op, tn_plan_cache_state *to)
@@ -635,7 +635,7 @@ tn_status tn_plan_cache_state_get(const tn_context *context, tn_device *device, 
     tn_plan_cache_state made = {0};
     if (!out || !TN_HAS(out, tn_plan_cache_state, evictions))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "out is NULL, or its struct_size too small");
+                       "out is NULL, or its struct_size is too small");
     tn_status status = check_op(op, where, err);
     if (status)
         return status;

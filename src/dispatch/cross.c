@@ -48,9 +48,9 @@ static tn_status copy(tni_crossing *c, const stray *s, const char *where, void *
     void **memory = &c->copies[c->count];
     if (tn_graph_is_recording(c->stream))
         return tni_graph_reject(
-            c->stream, where, "operands of another device would be copied for this one call", err);
+            c->stream, where, "operands of another device would be copied for this call only", err);
     tn_status status = tni_capture_reject(
-        c->stream, where, "operands of another device would be copied for this one call", err);
+        c->stream, where, "operands of another device would be copied for this call only", err);
     if (!status)
         status = tn_memory_alloc(c->device, bytes + TN_OP_ALIGNMENT_MAX, where, memory, err);
     if (!status)
@@ -59,7 +59,7 @@ static tn_status copy(tni_crossing *c, const stray *s, const char *where, void *
         return status;
     char *to = (char *)*memory + ((uintptr_t)lowest - (uintptr_t)*memory) % TN_OP_ALIGNMENT_MAX;
     *out = to - s->extent.low;
-    tni_log(TN_LOG_INFO, "%s: %s is copied from %s to %s, as may_cross_devices permits", where,
+    tni_log(TN_LOG_INFO, "%s: copies %s from %s to %s, because may_cross_devices is set", where,
             s->name, tn_device_id(s->device), tn_device_id(c->device));
     return tn_memory_copy(TN_ARGS(memory_copy, .to_device = c->device, .to = to,
                                   .from_device = s->device, .from = lowest, .bytes = bytes,

@@ -108,8 +108,8 @@ static bool features_permit(const tni_asking *asking, const tn_kernel_row *row, 
     write_uses(asking, lacks & (~lacks + 1), first, sizeof first);
     write_uses(asking, lacks, words, sizeof words);
     return tni_refuse(why, TN_REFUSE_FEATURE, first[0] ? first : "unknown", 1, 0,
-                      "the problem uses %s, which the kernel does not have",
-                      words[0] ? words : "what has no name here and is unknown");
+                      "the kernel does not support %s",
+                      words[0] ? words : "a feature without a name in this version");
 }
 
 bool tni_mask_permits(const tn_kernel_row *row, tn_refusal *why)
@@ -117,8 +117,8 @@ bool tni_mask_permits(const tn_kernel_row *row, tn_refusal *why)
     if (!row->library || !tni_cpu_is_masked())
         return true;
     return tni_refuse(why, TN_REFUSE_DEVICE, "instructions", 1, 0,
-                      "%s chooses its own instructions and may take more than %s, which is what "
-                      "cpu.isa_mask permits; unset it, or take a kernel of Tenon's own",
+                      "%s chooses its own instructions and may exceed %s, the limit set by "
+                      "cpu.isa_mask; unset it, or use a kernel of Tenon",
                       row->library, tni_cpu_level());
 }
 
@@ -150,20 +150,20 @@ bool tni_rules_permit(const tni_judgement *judged, tn_refusal *why)
         return true;
     const tni_rule *rule = judged->rule;
     const tni_setting_row *row = tni_setting_row_of(rule->setting);
-    const char *const off[] = {row->facts.key, " is off, by the ", tn_level_name(rule->level),
+    const char *const off[] = {row->facts.key, " is off, set by the ", tn_level_name(rule->level),
                                NULL};
     if (row->kind == TN_VALUE_BOOL)
         return tni_refuse_words(why, TN_REFUSE_RULE, "switch", off);
     bool forbidden = says == TNI_JUDGED_FORBIDDEN;
     bool by_switch = forbidden && rule->setting != TN_SETTING_RULES;
-    const char *const words[] = {forbidden ? "it is forbidden" : "another one is asked for",
+    const char *const words[] = {forbidden ? "it is forbidden" : "another one is required",
                                  " by the rule ",
                                  tn_strength_name(rule->strength),
                                  ":",
                                  rule->text,
                                  " of the ",
                                  tn_level_name(rule->level),
-                                 by_switch ? ", which is written by " : "",
+                                 by_switch ? ", set by " : "",
                                  by_switch ? row->facts.key : "",
                                  NULL};
     return tni_refuse_words(why, TN_REFUSE_RULE, forbidden ? "forbid" : "require", words);
@@ -223,8 +223,8 @@ static bool library_fits(const tni_asking *asking, const tni_kernel *kernel, tn_
     const tni_library_known *known = kernel->library ? kernel->library->known : NULL;
     if (!known || known->kind != TNI_LIBRARY_X86 || !found[0] || strcmp(found, "x86_64") == 0)
         return true;
-    const char *const words[] = {known->name, " is made for x86_64, and the description says ",
-                                 found, NULL};
+    const char *const words[] = {known->name, " needs x86_64, but the description says ", found,
+                                 NULL};
     return tni_refuse_words(why, TN_REFUSE_LIBRARY, known->name, words);
 }
 
@@ -241,7 +241,7 @@ static bool library_permits(const tni_asking *asking, const tni_kernel *kernel,
         return library_fits(asking, kernel, why);
     if (!kernel->library)
         return tni_refuse(why, TN_REFUSE_LIBRARY, kernel->row->library, 1, 0,
-                          "no module here offers %s", kernel->row->library);
+                          "no module provides %s", kernel->row->library);
     tn_status status = tni_library_open(kernel->library, kernel->record, &self, out_version, &err);
     if (!status)
         return true;
@@ -554,7 +554,7 @@ tn_status tni_choice_refused(const tni_question *question, const tni_choice *cho
                 busy      ? TN_BUSY
                 : request ? TN_REFUSED
                           : TN_UNSUPPORTED,
-                0, class->where, "no kernel may take it; the nearest of %zu, %s: %s: %s; %.200s",
+                0, class->where, "no kernel can compute it; the closest of %zu, %s: %s: %s; %.200s",
                 choice->count, v->kernel->row->name, tn_refusal_name(v->why.code), v->why.text,
                 tni_buffer_text(&text));
     tni_buffer_release(&text);

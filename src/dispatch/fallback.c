@@ -128,10 +128,11 @@ void tni_fallback_count(const tni_question *question, const tni_choice *choice, 
     fallen.counts.unavailable += found.unavailable;
     fallen.counts.quarantined += found.quarantined;
     fallen.counts.reference += found.reference;
-    snprintf(fallen.counts.last, sizeof fallen.counts.last, "%s took %s", tni_buffer_text(&text),
-             kernel->row->name);
+    snprintf(fallen.counts.last, sizeof fallen.counts.last, "%s is computed by %s",
+             tni_buffer_text(&text), kernel->row->name);
     unlock();
-    tni_log(TN_LOG_INFO, "fell back: %s took %s", tni_buffer_text(&text), kernel->row->name);
+    tni_log(TN_LOG_INFO, "fell back: %s is computed by %s", tni_buffer_text(&text),
+            kernel->row->name);
     tni_buffer_release(&text);
 }
 
@@ -139,7 +140,7 @@ tn_status tn_fallbacks_get(tn_fallbacks *out, tn_error *err)
 {
     if (!out || !TN_HAS(out, tn_fallbacks, last))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tn_fallbacks_get",
-                       "out is NULL, or its struct_size too small");
+                       "out is NULL, or its struct_size is too small");
     size_t size = out->struct_size;
     lock();
     *out = fallen.counts;

@@ -313,10 +313,11 @@ static tn_status no_kernel(const table *t, const char *name, tn_error *err)
         names[i] = t->kernels[i]->row->name;
     if (names)
         nearest = tni_words_nearest(name, names, t->count);
-    tn_status status = tn_fail(err, TN_NOT_FOUND, 0, where,
-                               "no kernel \"%.96s\"; `tenon explain PROBLEM` lists those of a "
-                               "problem%s",
-                               name, tni_words_hint(nearest, hint));
+    tn_status status =
+        tn_fail(err, TN_NOT_FOUND, 0, where,
+                "no kernel \"%.96s\"; `tenon explain PROBLEM` lists the kernels of a "
+                "problem%s",
+                name, tni_words_hint(nearest, hint));
     tni_release(names);
     return status;
 }

@@ -83,7 +83,7 @@ static bool determinism_permits(const tni_question *question, const tni_kernel *
     for (int64_t i = TN_RUN_TO_RUN; i <= wished; i++) {
         if (!(kernel->row->numerics & classes[i].bit))
             return tni_refuse(why, TN_REFUSE_DETERMINISM, classes[i].word, 1, 0,
-                              "it does not promise %s, which %s=%s asks for", classes[i].word,
+                              "it does not guarantee %s, which %s=%s requires", classes[i].word,
                               key_of(by), by == library ? "true" : classes[wished].word);
     }
     return true;

@@ -103,13 +103,14 @@ tn_status tni_choose(const tni_question *question, tni_choice *out_choice, size_
             continue; /* the failure is permanent for the problem, not temporary */
         if (*out_index == out_choice->admitted)
             return tn_fail(err, is_for_now(why.status) ? why.status : TN_BUSY, why.native_code,
-                           where, "no kernel could be tested now; the last said: %s", why.message);
+                           where, "no kernel could be tested; the last error: %s", why.message);
         if (tuned || !tni_tuning_is_due(question, out_choice))
             return TN_OK;
         tuned = true;
         (void)tni_tune(question, out_choice, NULL); /* without times, predictions are used */
     }
-    return tn_fail(err, TN_INTERNAL, 0, where, "verdicts changed %d times meanwhile", ROUNDS);
+    return tn_fail(err, TN_INTERNAL, 0, where, "verdicts changed %d times during the decision",
+                   ROUNDS);
 }
 
 void tni_state_begin(const tni_question *question, const tni_contender *of, tni_state *out)
@@ -186,8 +187,8 @@ tn_status tni_state_make(const tni_question *question, const tni_state *like, tn
         tni_declined_note(made, said.message);
     if (is_declined(status))
         tni_log(does_not_serve(status) ? TN_LOG_WARNING : TN_LOG_INFO,
-                does_not_serve(status) ? "%s does not serve here: %s"
-                                       : "%s does not take a problem: %s",
+                does_not_serve(status) ? "%s cannot be used on this device: %s"
+                                       : "%s does not support a problem: %s",
                 like->kernel->row->name, said.message);
     if (status && err)
         *err = said;

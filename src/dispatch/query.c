@@ -73,7 +73,7 @@ static void write_subject(const tn_refusal *why, char *out, size_t size)
         break;
     case NO_NUMBERS:
         if (!why->text[0])
-            snprintf(out, size, "%s is needed, and is not there", why->what);
+            snprintf(out, size, "%s is needed but missing", why->what);
         else
             tn_text_fit(out, size, told ? "" : why->what);
         break;

@@ -23,14 +23,14 @@ tn_status tni_workspace_check(const tni_call_args *args, const tn_kernel_row *ro
 {
     if (!args->workspace != !args->workspace_bytes)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "workspace and workspace_bytes go together, found %s and %llu",
+                       "expected both workspace and workspace_bytes, or neither; got %s and %llu",
                        args->workspace ? "memory" : "NULL",
                        (unsigned long long)args->workspace_bytes);
     if (!args->workspace || needed == 0 ||
         (args->workspace_bytes >= needed && alignment_of(args->workspace) == TN_OP_ALIGNMENT_MAX))
         return TN_OK;
     return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                   "workspace: %s needs %llu bytes aligned to %d, found %llu aligned to %d",
+                   "workspace: %s needs %llu bytes aligned to %d, got %llu aligned to %d",
                    row->name, (unsigned long long)needed, TN_OP_ALIGNMENT_MAX,
                    (unsigned long long)args->workspace_bytes, alignment_of(args->workspace));
 }
@@ -178,8 +178,8 @@ static tn_status run(const tni_plan *plan, const tni_call *call, const tni_probl
     tn_run run = begin(plan, call, problem, stream);
     run.packed = packed;
     if (graph && packed)
-        return tni_graph_reject(stream, plan->where,
-                                "of a packed B the graph could not keep the memory", err);
+        return tni_graph_reject(stream, plan->where, "a graph cannot keep the memory of a packed B",
+                                err);
     if (plan->workspace > 0) {
         tn_status status = find_workspace(plan, args, stream, &run, &taken, err);
         if (status)

@@ -71,8 +71,8 @@ static tn_status check_any(const char *name, tn_error *err)
         tni_backend_is_known(name) || is_language(name))
         return TN_OK;
     return tn_fail(err, TN_NOT_FOUND, 0, where,
-                   "no kernel, library, backend, platform or language \"%.80s\" is known here%s",
-                   name, tni_words_hint(nearest_to(name), hint));
+                   "no kernel, library, backend, platform or language is named \"%.80s\"%s", name,
+                   tni_words_hint(nearest_to(name), hint));
 }
 
 tn_status tn_selector_check(const char *selector, tn_error *err)

@@ -162,12 +162,12 @@ class Backends(Case):
         rows = {row["name"]: row for row in rows}
         self.assertEqual(rows["TORCH_SDPA"]["verdict"] in ("chosen", "admitted"), True)
         self.assertIn("no kernel on cpu yet", rows["SAGE_ATTN"]["why"]["text"])
-        self.assertIn("it is of cuda alone", rows["cudnn"]["why"]["text"])
-        self.assertIn("it is of cuda and rocm alone", rows["mem_efficient"]["why"]["text"])
+        self.assertIn("only cuda can have it", rows["cudnn"]["why"]["text"])
+        self.assertIn("only cuda and rocm can have it", rows["mem_efficient"]["why"]["text"])
 
     def test_a_problem_asks(self):
         document = self.document(self.CPU.replace("@", ",backend=NO_ATTENTION@"), code=4)
-        self.assertIn("no attention may run, as the problem asks for NO_ATTENTION", document["message"])
+        self.assertIn("attention is disabled: the problem requests NO_ATTENTION", document["message"])
         document = self.document(self.CPU.replace("@", ",backend=torch_sdpa@"))
         self.assertIn(",backend=TORCH_SDPA@cpu:0", document["problem"])
         told = self.refuse(self.CPU.replace("@", ",backend=FLASH_ATN@"))
@@ -194,17 +194,17 @@ class Backends(Case):
 
     def test_switches_are_named(self):
         rows = self.backends("--set", "cuda.math_sdp=false", self.CPU, code=None)
-        self.assertIn("cuda.math_sdp is off, by the process", rows["math"]["why"]["text"])
+        self.assertIn("cuda.math_sdp is off, set by the process", rows["math"]["why"]["text"])
 
     def test_the_environment_asks(self):
         self.assertEqual(self.backends(self.CPU, TENON_ATTENTION_BACKEND="torch_sdpa")["TORCH_SDPA"]["verdict"],
                          "chosen")
         document = self.document(self.CPU, code=4, TENON_ATTENTION_BACKEND="NO_ATTENTION")
         self.assertEqual(document["status"], "refused")
-        self.assertIn("attention.backend (environment: TENON_ATTENTION_BACKEND) asks for NO_ATTENTION",
+        self.assertIn("attention.backend (environment: TENON_ATTENTION_BACKEND) requests NO_ATTENTION",
                       document["message"])
         document = self.document(self.CPU, code=3, TENON_ATTENTION_BACKEND="SAGE_ATTN")
-        self.assertIn("no kernel on cpu yet that goes by SAGE_ATTN", document["message"])
+        self.assertIn("no kernel on cpu has the name SAGE_ATTN", document["message"])
         told = self.refuse(self.CPU, code=2, TENON_ATTENTION_BACKEND="SAGE_ATN")
         self.assertIn('no attention backend "sage_atn"; did you mean SAGE_ATTN?', told)
 
@@ -219,7 +219,7 @@ class Backends(Case):
             self.assertEqual(set(outcomes.values()), {"holds", "not-asked"})
             if rows[name]["kernel"]:
                 continue  # of a module for cuda
-            self.assertIn("upstream's other conditions hold", rows[name]["why"]["text"])
+            self.assertIn("PyTorch's other conditions hold", rows[name]["why"]["text"])
         text = self.text("--device-file", file, problem, code=None)
         for name in ("flash", "mem_efficient", "cudnn"):
             told = re.search(rf"PyTorch's conditions for {name}\n((?: {{4}}.*\n)+)", text).group(1)
@@ -309,7 +309,7 @@ class Unknown(Case):
     def test_names_what_a_name_alone_is_near_to(self):
         done = self.tenon(MATMUL, "--set", "rules=forbid:opnblas")
         self.assertEqual(done.stderr, 'tenon: settings: rules: no kernel, library, backend, platform or language '
-                                      '"opnblas" is known here; did you mean openblas?\n')
+                                      'is named "opnblas"; did you mean openblas?\n')
 
     def test_is_said_once(self):
         done = self.tenon(MATMUL, "--set", "rules=forbid:cpu.no", TENON_RULES="avoid:cpu.no")
@@ -434,16 +434,16 @@ class Text(Case):
         cases = {
             ("matmul:i8:m=4,n=4,k=4",): "dtype: i8; it computes with f32, f64, ",
             ("matmul:f32:m=4,n=4,k=4,sa=8;2,acc=f64",):
-                "feature: the problem uses strides, acc, which the kernel does not have",
+                "feature: the kernel does not support strides, acc",
             ("--set", "determinism=cross-device", MATMUL):
-                "determinism: it does not promise batch-invariant, which determinism=cross-device "
-                "asks for",
+                "determinism: it does not guarantee batch-invariant, which "
+                "determinism=cross-device requires",
             ("--set", "rules=forbid:library:openblas", MATMUL):
                 "rule: it is forbidden by the rule forbid:library:openblas of the process",
             ("--set", "mkldnn.enabled=false", MATMUL):
-                "rule: mkldnn.enabled is off, by the process",
+                "rule: mkldnn.enabled is off, set by the process",
             ("--set", "rules=require:cpu.matmul.ref", MATMUL):
-                "rule: another one is asked for by the rule require:cpu.matmul.ref of the process",
+                "rule: another one is required by the rule require:cpu.matmul.ref of the process",
         }
         for arguments, said in cases.items():
             text = self.text(*arguments)
@@ -537,7 +537,7 @@ class Described(Case):
             self.assertEqual(why is None, fits, why)
             if why:
                 self.assertEqual((why["code"], why["what"]), ("library", "mkl"))
-                self.assertIn("mkl is made for x86_64, and the description says aarch64", why["text"])
+                self.assertIn("mkl needs x86_64, but the description says aarch64", why["text"])
 
 
 class Codes(Case):
@@ -546,7 +546,7 @@ class Codes(Case):
         self.assertEqual((document["chosen"], document["status"]), (None, "refused"))
         self.assertIn("forbid:matmul/platform:cpu", document["message"])
         text = self.text("--set", "rules=forbid:matmul/platform:cpu", MATMUL, code=4)
-        self.assertRegex(text, r"(?m)^nothing selected: refused: no kernel may take it")
+        self.assertRegex(text, r"(?m)^nothing selected: refused: no kernel can compute it")
         self.assertRegex(text, r"(?m)^dry run: cpu\.\S+ -> nothing because of --set$")
 
     def test_the_first_that_is_not_taken_decides(self):

@@ -186,7 +186,7 @@ class Lock(Case):
         self.assertEqual(self.kinds(document), ["same"])
         document = self.document("lock", "check", slow, code=4, TENON_LOCK=slow)
         self.assertEqual(self.kinds(document), ["kernel"])
-        self.assertIn(f"without the lock {self.chosen(SOFTMAX)} would be taken",
+        self.assertIn(f"without the lock, {self.chosen(SOFTMAX)} would be chosen",
                       document["rows"][0]["text"])
 
     def test_other_numerics_are_another_version(self):

@@ -102,7 +102,7 @@ class Check(Case):
         (row,) = self.document("check", MATMUL, "--kernel=cpu.matmul.reff", code=2)["results"]
         self.assertIn("did you mean cpu.matmul.ref?", row["message"])
         (row,) = self.document("bench", MATMUL, "--kernel=nope", code=2)["results"]
-        self.assertIn("`tenon explain PROBLEM` lists those of a problem", row["message"])
+        self.assertIn("`tenon explain PROBLEM` lists the kernels of a problem", row["message"])
 
     def test_wrong_use(self):
         self.assertIn("needs a PROBLEM", self.refuse("check"))

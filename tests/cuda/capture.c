@@ -224,7 +224,7 @@ static void kernels_must_be_at_hand(void **state)
                                       .stream = stream),
                               &err),
                      TN_REFUSED);
-    assert_non_null(strstr(err.message, "a graph is being recorded, and no plan is at hand"));
+    assert_non_null(strstr(err.message, "a graph is being recorded, but there is no plan"));
     tn_tensor_release(&tensor);
     end_and_run();
 }

@@ -297,7 +297,7 @@ class Libraries(script.Case):
             self.assertIn("9.10.0 and 9.10.1", why["text"])
             why = self.why(problem.format(1152), name, "91400")
             self.assertEqual((why["code"], why["needed"], why["found"]), ("known-bad", 91500, 91400), problem)
-            self.assertIn("here 1152 keys, of at most 1024; 9.13 and 9.14", why["text"])
+            self.assertIn("1152 keys, at most 1024 are safe; 9.13 and 9.14", why["text"])
             for other in (problem.format(1024), problem.format(1152) + ",mask=causal"):
                 self.assertNotEqual(self.why(other, name, "91400")["code"], "known-bad", other)
 
@@ -336,9 +336,9 @@ class Libraries(script.Case):
         said = script.run(script.build.tenon, "warm", self.place("list"),
                           env=self.environment(STUB_DNN="3000", TENON_LOG="info", TENON_ADMISSION="never"))
         words = " ".join((said.stdout + said.stderr).split())
-        self.assertIn(ROW + " does not take a problem: ", words)
+        self.assertIn(ROW + " does not support a problem: ", words)
         self.assertIn("the stub has no shape like this", words)
-        self.assertIn(f"fell back: {problem} took cuda.attention.own", words)
+        self.assertIn(f"fell back: {problem} is computed by cuda.attention.own", words)
 
     def test_what_else_it_says(self):
         for name, code, text in (("STUB_DNN_START", "1001", "cuDNN does not start"),

@@ -159,8 +159,8 @@ static void odd_ones_are_tested_with_their_own(void **state)
     assert_int_equal(standing("cpu.fill.pages", two_pages, &why), TNI_TRUST_PASSED);
     assert_int_equal(runs, before + 2);
     assert_int_equal(examine("cpu.fill.pages", small, &err), TN_UNSUPPORTED);
-    assert_contains(err.message, "cpu.fill.pages takes none of the problems that kernels are "
-                                 "tested with, nor this one");
+    assert_contains(err.message, "cpu.fill.pages supports none of the test problems, nor this "
+                                 "problem");
 }
 
 /* One test serves what one plan serves. */
@@ -194,7 +194,7 @@ static void odd_ones_that_are_wrong_are_out(void **state)
     lies = 1; /* once */
     assert_int_equal(examine("cpu.fill.torn", page, NULL), TN_OK);
     lies = 0;
-    assert_contains(heard, "cpu.fill.torn on cpu:0 was wrong once, and right when asked again");
+    assert_contains(heard, "cpu.fill.torn on cpu:0 was wrong once, but right when run again");
     assert_int_equal(standing("cpu.fill.torn", page, &why), TNI_TRUST_PASSED);
     tni_trust_forget();
     assert_int_equal(standing("cpu.fill.torn", page, &why), TNI_TRUST_UNTESTED);
@@ -224,7 +224,7 @@ static void tests_have_their_limits(void **state)
     assert_string_equal(why.what, "bytes of a test");
     assert_true(why.needed > 512 << 20);
     assert_int_equal(why.found, 256 << 20);
-    assert_contains(why.text, "admission=never takes it untested");
+    assert_contains(why.text, "admission=never uses it untested");
     tni_question asked = question_of(vast, &op);
     assert_int_equal(tn_context_derive(NULL, &change, 1, &never, NULL), TN_OK);
     asked.context = never;
@@ -345,7 +345,7 @@ static void odd_ones_are_planned(void **state)
     assert_int_equal(runs, before + 1);
     assert_int_equal(tn_prepare(context, "fill:f32:shape=134217728,value=2@cpu:0", &err),
                      TN_REFUSED);
-    assert_contains(err.message, "admission=never takes it untested");
+    assert_contains(err.message, "admission=never uses it untested");
     tn_context_release(context);
 }
 

@@ -265,7 +265,7 @@ static void a_plan_that_needs_more_alignment_is_told(void **state)
     assert_int_equal(multiply(&s, only, 4, &err), TN_REFUSED);
     assert_contains(err.message,
                     "needs memory aligned as in " SQUARE ",align=16;16;16@toy:0, found " SQUARE
-                    ",align=4;4;4@toy:0; align the memory so, or prepare");
+                    ",align=4;4;4@toy:0; align the memory, or prepare");
     assert_int_equal(tn_explain(only, SQUARE ",align=4;4;4@toy:0", &decision, &err), TN_OK);
     assert_int_equal(tn_decision_status(decision, &message), TN_REFUSED);
     assert_contains(message, "needs memory aligned as in");

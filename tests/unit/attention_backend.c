@@ -69,8 +69,8 @@ static void the_environment_asks(void **state)
                         "not-found: attention.backend: no attention backend \"flash_atn\"; did you "
                         "mean FLASH_ATTN?");
     assert_contains(child_says(say_choice, "SAGE_ATTN"),
-                    "unsupported: SAGE_ATTN is required (environment: TENON_ATTENTION_BACKEND) and "
-                    "cannot be taken on tpu:0: library: no kernel on tpu yet");
+                    "unsupported: SAGE_ATTN is required (environment: TENON_ATTENTION_BACKEND) but "
+                    "cannot be used on tpu:0: library: no kernel on tpu yet");
 }
 
 static void names_and_numbers(void **state)
@@ -220,14 +220,14 @@ static void what_is_required_is_taken_or_refused(void **state)
 {
     (void)state;
     assert_contains(refused(LAYER("pod", .backend = TN_BACKEND_SAGE_ATTN), TN_UNSUPPORTED),
-                    "SAGE_ATTN is required (argument) and cannot be taken on tpu:0: library: no "
+                    "SAGE_ATTN is required (argument) but cannot be used on tpu:0: library: no "
                     "kernel on tpu yet (dense, 8-bit queries and keys)");
     assert_contains(
         refused(LAYER("pod", .backend = TN_BACKEND_FLASH_ATTN, .dropout = 0.1), TN_UNSUPPORTED),
-        "feature: the problem uses dropout");
+        "feature: the kernel does not support dropout");
     set("cuda.flash_sdp=false");
     assert_contains(refused(LAYER("pod", .backend = TN_BACKEND_FLASH_ATTN), TN_REFUSED),
-                    "rule: cuda.flash_sdp is off, by the process");
+                    "rule: cuda.flash_sdp is off, set by the process");
     assert_string_equal(taken(LAYER("pod", .backend = TN_BACKEND_TORCH_SDPA)),
                         "TORCH_SDPA argument");
     reset("cuda.flash_sdp");
@@ -284,11 +284,11 @@ static void strangers_are_asked_for_too(void **state)
     assert_int_equal(choice.backend, TN_BACKEND_NONE);
     assert_int_equal(choice.from, TN_BACKEND_FROM_SETTING);
     assert_contains(refused(PLAIN_LAYER("pod"), TN_UNSUPPORTED), "ACME_ATTN is required (process)");
-    assert_contains(refused(PLAIN_LAYER("bare"), TN_UNSUPPORTED), "that goes by acme_attn");
+    assert_contains(refused(PLAIN_LAYER("bare"), TN_UNSUPPORTED), "has the name acme_attn");
     set("attention.backend=prefer:acme_attn");
     choice = choose(PLAIN_LAYER("acme:0"));
     assert_int_equal(choice.fell_back, 1);
-    assert_contains(choice.why.text, "no kernel there goes by it");
+    assert_contains(choice.why.text, "no kernel has this name");
     set("attention.backend=acme_atn");
     assert_contains(refused(wide, TN_NOT_FOUND), "did you mean ACME_ATTN?");
     reset("attention.backend");
@@ -306,11 +306,11 @@ static void a_layer_supports_some(void **state)
     assert_string_equal(choose(LAYER("pod", .supported = both, .supported_count = 2)).name,
                         "FLASH_ATTN");
     assert_contains(refused(LAYER("pod", .supported = sage, .supported_count = 1), TN_UNSUPPORTED),
-                    "nothing that the layer supports (SAGE_ATTN) can be taken on tpu:0");
+                    "no backend that the layer supports (SAGE_ATTN) can be used on tpu:0");
     assert_contains(refused(LAYER("pod", .supported = sdpa, .supported_count = 1,
                                   .backend = TN_BACKEND_FLASH_ATTN),
                             TN_UNSUPPORTED),
-                    "FLASH_ATTN is required (argument) and cannot be taken on tpu:0: feature: the "
+                    "FLASH_ATTN is required (argument) but cannot be used on tpu:0: feature: the "
                     "layer does not support it");
     choice = choose(LAYER("pod", .supported = sdpa, .supported_count = 1,
                           .backend = TN_BACKEND_SAGE_ATTN, .strength = TN_PREFER));
@@ -330,7 +330,7 @@ static void a_layer_that_is_trained_has_gradients(void **state)
     assert_string_equal(choice.name, "TORCH_SDPA"); /* flash has none, of which TORCH_SDPA is */
     assert_contains(
         refused(LAYER("pod", .training = 1, .backend = TN_BACKEND_FLASH_ATTN), TN_UNSUPPORTED),
-        "feature: the layer is trained, and no kernel here has its gradients");
+        "feature: the layer needs gradients, and no kernel computes them");
     assert_contains(refused(LAYER("acme:0", .training = 1), TN_UNSUPPORTED), "with gradients");
 }
 
@@ -349,7 +349,7 @@ static void no_attention_is_an_answer(void **state)
     assert_string_equal(taken(LAYER("pod", .supported = none, .supported_count = 2)),
                         "NO_ATTENTION process");
     assert_contains(refused(LAYER("pod", .supported = sdpa, .supported_count = 1), TN_UNSUPPORTED),
-                    "NO_ATTENTION is required (process), and the layer supports TORCH_SDPA");
+                    "NO_ATTENTION is required (process), but the layer supports only TORCH_SDPA");
     assert_string_equal(taken(LAYER("pod", .backend = TN_BACKEND_AUTOMATIC)),
                         "FLASH_ATTN argument: automatic");
     reset("attention.backend");
@@ -357,9 +357,11 @@ static void no_attention_is_an_answer(void **state)
                             TN_INVALID_ARGUMENT),
                     "NO_ATTENTION");
     set("attention.backend=prefer:NO_ATTENTION");
-    assert_contains(refused(PLAIN_LAYER("pod"), TN_INVALID_ARGUMENT), "NO_ATTENTION stands alone");
+    assert_contains(refused(PLAIN_LAYER("pod"), TN_INVALID_ARGUMENT),
+                    "NO_ATTENTION must be required");
     set("attention.backend=NO_ATTENTION, math");
-    assert_contains(refused(PLAIN_LAYER("pod"), TN_INVALID_ARGUMENT), "NO_ATTENTION stands alone");
+    assert_contains(refused(PLAIN_LAYER("pod"), TN_INVALID_ARGUMENT),
+                    "NO_ATTENTION must be required");
     reset("attention.backend");
 }
 
@@ -397,14 +399,14 @@ static void calls_go_by_it(void **state)
     enter(&scope, "attention.backend=NO_ATTENTION");
     assert_int_equal(attend(&err), TN_REFUSED);
     assert_contains(err.message,
-                    "no attention may run, as attention.backend (scope) asks for NO_ATTENTION");
+                    "attention is disabled: attention.backend (scope) requests NO_ATTENTION");
     assert_contains(err.message, "attention:f32:");
     tn_scope_leave(&scope);
     assert_int_equal(attend(&err), TN_OK);
     enter(&scope, "attention.backend=NABLA_ATTN");
     assert_int_equal(attend(&err), TN_UNSUPPORTED);
-    assert_contains(err.message, "no kernel on cpu yet that goes by NABLA_ATTN, which "
-                                 "attention.backend (scope) asks for; those there are: ");
+    assert_contains(err.message, "no kernel on cpu has the name NABLA_ATTN, which "
+                                 "attention.backend (scope) requests; available: ");
     tn_scope_leave(&scope);
     enter(&scope, "attention.backend=NABLA_ATN");
     assert_int_equal(attend(&err), TN_NOT_FOUND);
@@ -585,19 +587,19 @@ static void problems_ask_too(void **state)
     assert_string_equal(kernel_for(back, NULL), "");
     assert_int_equal(tn_explain(NULL, sage, &d, &err), TN_OK);
     assert_int_equal(tn_decision_status(d, &message), TN_UNSUPPORTED);
-    assert_contains(message, "no kernel on tpu yet that goes by SAGE_ATTN, which the problem asks "
-                             "for; those there are: FLASH_ATTN, TORCH_SDPA");
+    assert_contains(message, "no kernel on tpu has the name SAGE_ATTN, which the problem requests; "
+                             "available: FLASH_ATTN, TORCH_SDPA");
     tn_decision_release(d);
     assert_int_equal(tn_explain(NULL, none, &d, &err), TN_OK);
     assert_int_equal(tn_decision_status(d, &message), TN_REFUSED);
-    assert_contains(message, "no attention may run, as the problem asks for NO_ATTENTION");
+    assert_contains(message, "attention is disabled: the problem requests NO_ATTENTION");
     tn_decision_release(d);
     assert_int_equal(tn_explain(NULL,
                                 "attention:f32:b=1,h=1,l=8,d=8,softcap=9,backend=FLASH_ATTN@pod",
                                 &d, &err),
                      TN_OK);
     assert_int_equal(tn_decision_status(d, &message), TN_REFUSED);
-    assert_contains(message, "tpu.attention.flash: feature: the problem uses softcap");
+    assert_contains(message, "tpu.attention.flash: feature: the kernel does not support softcap");
     tn_decision_release(d);
 }
 
@@ -683,7 +685,7 @@ static void the_reference_counts_as_math(void **state)
             continue;
         seen = true;
         assert_int_equal(candidate->why->code, TN_REFUSE_RULE);
-        assert_string_equal(candidate->why->text, "cuda.math_sdp is off, by the call");
+        assert_string_equal(candidate->why->text, "cuda.math_sdp is off, set by the call");
     }
     assert_true(seen);
     tn_decision_release(decision);
@@ -738,10 +740,10 @@ static void every_backend_has_its_reason(void **state)
     assert_string_equal(backend_in(d, "math")->kernel, "tpu.attention.plain");
     assert_int_equal(backend_in(d, "math")->number, TN_SDP_MATH);
     assert_backend(d, "cudnn", TN_VERDICT_REFUSED, TN_REFUSE_LIBRARY,
-                   "no kernel on tpu: it is of cuda alone");
+                   "no kernel on tpu: only cuda can have it");
     assert_backend(d, "mem_efficient", TN_VERDICT_REFUSED, TN_REFUSE_LIBRARY,
-                   "it is of cuda and rocm alone");
-    assert_backend(d, "NO_ATTENTION", TN_VERDICT_REFUSED, TN_REFUSE_RULE, "who asks for it");
+                   "only cuda and rocm can have it");
+    assert_backend(d, "NO_ATTENTION", TN_VERDICT_REFUSED, TN_REFUSE_RULE, "used only on request");
     assert_backend(d, "BSA_ATTN", TN_VERDICT_REFUSED, TN_REFUSE_LIBRARY, "no kernel on tpu yet");
     assert_backend(d, "ACME_ATTN", TN_VERDICT_REFUSED, TN_REFUSE_DTYPE, "it computes with f64");
     for (size_t i = 0; i < tn_decision_backend_count(d); i++) {
@@ -763,7 +765,7 @@ static void every_backend_has_its_reason(void **state)
     d = explained(problem, "attention.backend=NO_ATTENTION");
     assert_backend(d, "NO_ATTENTION", TN_VERDICT_CHOSEN, 0, "");
     assert_backend(d, "math", TN_VERDICT_REFUSED, TN_REFUSE_RULE,
-                   "attention.backend (call) asks for NO_ATTENTION");
+                   "attention.backend (call) requests NO_ATTENTION");
     tn_decision_release(d);
     d = explained("matmul:f32:m=8,n=8,k=8@cpu:0", NULL);
     assert_int_equal(tn_decision_backend_count(d), 0);
@@ -778,7 +780,7 @@ static void described_devices_have_conditions(void **state)
     tn_decision *d = explained("attention:bf16:b=1,h=24,l=4096,d=128,mask=causal@h200", NULL);
     assert_null(tn_decision_chosen(d));
     assert_backend(d, "flash", TN_VERDICT_REFUSED, TN_REFUSE_LIBRARY,
-                   "no kernel on cuda yet; upstream's other conditions hold");
+                   "no kernel on cuda yet; PyTorch's other conditions hold");
     assert_backend(d, "FLASH_ATTN", TN_VERDICT_REFUSED, TN_REFUSE_LIBRARY, "no kernel on cuda yet");
     assert_backend(d, "mem_efficient", TN_VERDICT_REFUSED, TN_REFUSE_LIBRARY, "conditions hold");
     assert_backend(d, "cudnn", TN_VERDICT_REFUSED, TN_REFUSE_LIBRARY, "conditions hold");
@@ -789,16 +791,17 @@ static void described_devices_have_conditions(void **state)
     tn_decision_release(d);
 
     d = explained("attention:f32:b=1,h=24,lq=8,lk=16,d=320,mask=bool@h200", NULL);
-    assert_backend(d, "flash", TN_VERDICT_REFUSED, TN_REFUSE_FEATURE,
-                   "flash takes no mask tensor; is_causal is one that it knows; and no kernel on "
-                   "cuda yet");
+    assert_backend(
+        d, "flash", TN_VERDICT_REFUSED, TN_REFUSE_FEATURE,
+        "flash does not support a mask tensor; use is_causal; and no kernel on cuda yet");
     assert_backend(d, "mem_efficient", TN_VERDICT_REFUSED, TN_REFUSE_LIBRARY, "conditions hold");
-    assert_backend(d, "cudnn", TN_VERDICT_REFUSED, TN_REFUSE_DTYPE, "it takes f16, bf16");
+    assert_backend(d, "cudnn", TN_VERDICT_REFUSED, TN_REFUSE_DTYPE, "supported: f16, bf16");
     tn_decision_release(d);
 
     d = explained("attention:bf16:b=1,h=8,hk=2,l=64,d=64@mi300x", NULL);
     assert_backend(d, "flash", TN_VERDICT_REFUSED, TN_REFUSE_LIBRARY, "conditions hold");
-    assert_backend(d, "mem_efficient", TN_VERDICT_REFUSED, TN_REFUSE_SHAPE, "groups are not taken");
+    assert_backend(d, "mem_efficient", TN_VERDICT_REFUSED, TN_REFUSE_SHAPE,
+                   "groups are not supported");
     assert_backend(d, "cudnn", TN_VERDICT_REFUSED, TN_REFUSE_DEVICE, "cuDNN needs cuda");
     tn_decision_release(d);
 
@@ -806,7 +809,8 @@ static void described_devices_have_conditions(void **state)
     assert_backend(d, "cudnn", TN_VERDICT_REFUSED, TN_REFUSE_FEATURE, "CUDNN_NESTED");
     tn_decision_release(d);
     d = explained("attention-backward:bf16:b=1,h=8,l=64,d=200@sm86", NULL); /* is training */
-    assert_backend(d, "flash", TN_VERDICT_REFUSED, TN_REFUSE_FEATURE, "have no gradient");
+    assert_backend(d, "flash", TN_VERDICT_REFUSED, TN_REFUSE_FEATURE,
+                   "gradients are not supported");
     tn_decision_release(d);
     d = explained("attention:bf16:b=1,h=8,l=64,d=64,softcap=30@h200", NULL);
     assert_null(backend_in(d, "flash")->conditions); /* which upstream's attention does not have */
@@ -832,7 +836,7 @@ static void a_layer_can_be_explained(void **state)
             NULL, LAYER("pod", .training = 1, .backend = TN_BACKEND_SAGE_ATTN), &d, &err),
         TN_OK);
     assert_null(tn_decision_chosen(d));
-    assert_backend(d, "FLASH_ATTN", TN_VERDICT_REFUSED, TN_REFUSE_RULE, "another one is asked for");
+    assert_backend(d, "FLASH_ATTN", TN_VERDICT_REFUSED, TN_REFUSE_RULE, "another one is required");
     tn_decision_release(d);
     assert_int_equal(tn_attention_backend_explain(NULL, LAYER("pod", .training = 1), &d, &err),
                      TN_OK);
@@ -851,17 +855,18 @@ static void wrong_layers_are_refused(void **state)
         tn_attention_backend_args args;
         const char *text;
     } rows[] = {
-        {{.backend = TN_BACKEND_COUNT}, "backend needs a backend's number, -1 to 15, found 16"},
-        {{.backend = -2}, "found -2"},
-        {{.layer_default = 16}, "layer_default needs a backend's number, 0 to 15, found 16"},
+        {{.backend = TN_BACKEND_COUNT}, "backend: expected a backend number from -1 to 15, got 16"},
+        {{.backend = -2}, "got -2"},
+        {{.layer_default = 16}, "layer_default: expected a backend number from 0 to 15, got 16"},
         {{.layer_default = TN_BACKEND_NO_ATTENTION}, "layer_default cannot be NO_ATTENTION"},
-        {{.supported = wrong, .supported_count = 2}, "supported needs a backend's number, 1 to 15"},
-        {{.supported = wrong}, "a list and its count"},
-        {{.supported_count = 1}, "a list and its count"},
-        {{.backend = 1, .strength = TN_FORBID}, "strength needs TN_REQUIRE or TN_PREFER"},
+        {{.supported = wrong, .supported_count = 2},
+         "supported: expected a backend number from 1 to 15"},
+        {{.supported = wrong}, "both supported and supported_count"},
+        {{.supported_count = 1}, "both supported and supported_count"},
+        {{.backend = 1, .strength = TN_FORBID}, "expected strength 0, TN_REQUIRE or TN_PREFER"},
         {{.reserved = 1}, "reserved"},
-        {{.window_left = 4}, "window_left and window_right need the mask TN_MASK_WINDOW, found 0"},
-        {{.window_right = -1, .mask = TN_MASK_CAUSAL}, "need the mask TN_MASK_WINDOW, found 1"},
+        {{.window_left = 4}, "window_left and window_right: expected mask TN_MASK_WINDOW, got 0"},
+        {{.window_right = -1, .mask = TN_MASK_CAUSAL}, "expected mask TN_MASK_WINDOW, got 1"},
         {{.mask = 9}, "mask"},
         {{.head_size = -1}, "d"},
         {{.heads = 3, .groups = 2}, "heads"},

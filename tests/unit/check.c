@@ -728,7 +728,7 @@ static void kernels_are_timed(void **state)
     assert_int_equal(tn_bench(NULL, &args, &result, &err), TN_UNSUPPORTED);
     args.seconds = -1;
     assert_int_equal(tn_bench(NULL, &args, &result, &err), TN_INVALID_ARGUMENT);
-    assert_contains(err.message, "seconds need 0 to 3600, found -1");
+    assert_contains(err.message, "seconds: expected 0 to 3600, got -1");
     trick = FAILS;
     args = (tn_bench_args){.struct_size = sizeof args,
                            .problem = "matmul:f32:m=16,n=16,k=16@cpu:0",

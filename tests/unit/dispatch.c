@@ -381,13 +381,13 @@ static void workspaces(void **state)
     assert_ptr_equal(toy.last_workspace, own);
     assert_int_equal(multiply(NULL, 4, 4, 4, own, 4095, &err), TN_INVALID_ARGUMENT);
     assert_contains(err.message,
-                    "toy.matmul.fast needs 4096 bytes aligned to 64, found 4095 aligned to 64");
+                    "toy.matmul.fast needs 4096 bytes aligned to 64, got 4095 aligned to 64");
     assert_int_equal(multiply(NULL, 4, 4, 4, (char *)own + 8, 8000, &err), TN_INVALID_ARGUMENT);
-    assert_contains(err.message, "found 8000 aligned to 8");
+    assert_contains(err.message, "got 8000 aligned to 8");
     assert_int_equal(multiply(NULL, 4, 4, 4, own, 0, &err), TN_INVALID_ARGUMENT);
-    assert_contains(err.message, "go together, found memory and 0");
+    assert_contains(err.message, "or neither; got memory and 0");
     assert_int_equal(multiply(NULL, 4, 4, 4, NULL, 4096, &err), TN_INVALID_ARGUMENT);
-    assert_contains(err.message, "found NULL and 4096");
+    assert_contains(err.message, "got NULL and 4096");
     assert_int_equal(multiply(NULL, 4, 4, 4, NULL, 0, &err), TN_OK);
     void *first = toy.last_workspace;
     assert_non_null(first);
@@ -456,7 +456,7 @@ static void fallbacks_are_counted(void **state)
     assert_int_equal(tn_fallbacks_get(&f, &err), TN_OK);
     assert_int_equal(f.preferred, 1);
     assert_int_equal(f.avoided, 1);
-    assert_contains(f.last, "matmul:f32:m=2,n=2,k=4@toy:0 took toy.matmul.fast");
+    assert_contains(f.last, "matmul:f32:m=2,n=2,k=4@toy:0 is computed by toy.matmul.fast");
     tn_context_release(prefers), tn_context_release(avoids);
 }
 
@@ -559,7 +559,7 @@ static void a_selector_names_what_is_known(void **state)
         {"toy.matmul.fats", "no kernel \"toy.matmul.fats\"", "did you mean toy.matmul.fast?"},
         {"matmul/kernel:fast", "no kernel \"fast\"", ""},
         {"library:mlk", "unknown library \"mlk\"", "did you mean mkl?"},
-        {"matmul/mlk", "or language \"mlk\" is known here", "did you mean mkl?"},
+        {"matmul/mlk", "or language is named \"mlk\"", "did you mean mkl?"},
     };
     tn_error err;
     (void)state;

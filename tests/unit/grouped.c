@@ -163,7 +163,7 @@ static void what_a_kernel_says_is_told(void **state)
     tn_context_release(apart);
     tn_context *none = toy_with("rules=forbid:platform:toy");
     assert_int_equal(tn_matmul_grouped(none, groups, GROUPS, &err), TN_REFUSED);
-    assert_contains(err.message, "groups[0]: no kernel may take it");
+    assert_contains(err.message, "groups[0]: no kernel can compute it");
     tn_context_release(none);
     end();
 }

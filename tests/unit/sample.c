@@ -181,7 +181,7 @@ static void chance_is_told_and_no_more(void **state)
         assert_int_equal(turn(context, round % 2, &err), TN_CORRUPT);
         assert_contains(err.message, "cpu.unary.a on cpu:0: output 1 is -1, the reference has -2, "
                                      "and they may be 0 apart; 1 of 8 are wrong");
-        assert_contains(err.message, "asked again with the same operands, it is right; ");
+        assert_contains(err.message, "run again with the same operands, it is right; ");
         assert_contains(err.message, round % 2 ? "unary:f32:kind=neg,shape=8,inplace=1"
                                                : "unary:f32:kind=neg,shape=8");
         assert_contains(heard, err.message);
@@ -199,7 +199,7 @@ static void wrong_again_is_out(void **state)
     atomic_store(&lies[1], 2);
     assert_int_equal(turn(context, true, &err), TN_CORRUPT);
     assert_contains(err.message, "cpu.unary.b on cpu:0: output 1 is ");
-    assert_contains(err.message, "asked again with the same operands, it is wrong again; ");
+    assert_contains(err.message, "run again with the same operands, it is wrong again; ");
     assert_true(is_quarantined("cpu.unary.b", "cpu:0"));
     assert_false(is_quarantined("cpu.unary.a", "cpu:0"));
     assert_int_equal(turn(context, true, &err), TN_REFUSED); /* as the rule leaves no other */
@@ -309,7 +309,7 @@ static void no_verdict_without_an_answer(void **state)
     tn_error err;
     (void)state;
     assert_int_equal(multiply("described:3", context, &err), TN_CORRUPT);
-    assert_contains(err.message, "asked again with the same operands, it fails: described:3: "
+    assert_contains(err.message, "run again with the same operands, it fails: described:3: "
                                  "run 2 of described:3 is described to fail; matmul:f32:m=5,");
     assert_false(is_quarantined("described.matmul.plain", "described:3"));
     tn_context_release(context);
@@ -338,9 +338,8 @@ static void every_output_is_compared(void **state)
                 .out = &t[TN_MERGE_OUT], .lse = &t[TN_MERGE_LSE]);
     assert_int_equal(tn_attention_merge(context, args, &err), TN_CORRUPT);
     assert_contains(err.message, "cpu.attention-merge.half-right on cpu:0: lse 0 is 1.19");
-    assert_contains(err.message,
-                    "1 of 5 are wrong; asked again with the same operands, it is wrong "
-                    "again; attention-merge:f32:");
+    assert_contains(err.message, "1 of 5 are wrong; run again with the same operands, it is wrong "
+                                 "again; attention-merge:f32:");
     assert_int_equal(tn_attention_merge(context, args, &err), TN_REFUSED); /* in quarantine now */
     tn_context_release(context);
 }

@@ -77,13 +77,14 @@ static void settings_count(void **state)
     tn_scope_leave(&scope);
     enter(&scope, "cudnn.enabled=false");
     ask(CUDNN, "h200", "", &report);
-    assert_contains(check_of(&report, "enabled")->why.text, "cudnn.enabled is off, by the scope");
+    assert_contains(check_of(&report, "enabled")->why.text,
+                    "cudnn.enabled is off, set by the scope");
     tn_scope_leave(&scope);
     enter(&scope, "attention.backend=math");
     ask(FLASH, "h200", "", &report);
     assert_contains(
         check_of(&report, "enabled")->why.text,
-        "another one is asked for by the rule require:attention/backend:math of the scope");
+        "another one is required by the rule require:attention/backend:math of the scope");
     tn_scope_leave(&scope);
     assert_int_equal(outcome(FLASH, "sm86", "grad=1 d=200", "training"), TN_SDPA_FAILS);
     enter(&scope, "inference=true");
@@ -118,7 +119,7 @@ static void other_platforms_answer_by_their_kernels(void **state)
     ask(EFFICIENT, "pod", "", &report);
     assert_string_equal(report.checks[report.first].name, "kernel");
     assert_contains(report.checks[report.first].why.text,
-                    "kernel of tpu that goes by mem_efficient");
+                    "kernel for tpu with the name mem_efficient");
     ask(CUDNN, "bare", "", &report);
     assert_string_equal(report.checks[report.first].name, "kernel");
     assert_int_equal(check_of(&report, "problem")->outcome, TN_SDPA_FAILS);
@@ -140,23 +141,23 @@ static void wrong_parameters_are_refused(void **state)
     make(&params, "h200", "drop=1.5");
     assert_int_equal(tn_can_use_efficient_attention(NULL, &params, &report, &err),
                      TN_INVALID_ARGUMENT);
-    assert_contains(err.message, "dropout needs 0 to 1, found 1.5");
+    assert_contains(err.message, "dropout: expected 0 to 1, got 1.5");
     make(&params, "h200", "");
     params.attn_mask.layout.dtype = 0x7777;
     assert_int_equal(tn_can_use_cudnn_attention(NULL, &params, &report, &err), TN_INVALID_ARGUMENT);
-    assert_contains(err.message, "attn_mask.dtype is none: 0x7777");
+    assert_contains(err.message, "attn_mask: expected a valid dtype, got 0x7777");
     make(&params, "h200", "");
     params.query.layout.shape[3] = -64;
     assert_int_equal(tn_can_use_cudnn_attention(NULL, &params, &report, &err), TN_INVALID_ARGUMENT);
-    assert_contains(err.message, "query.shape[3] needs 0 or more, found -64");
+    assert_contains(err.message, "query.shape[3]: expected 0 or more, got -64");
     make(&params, "h200", "");
     params.flash = 7;
     assert_int_equal(tn_can_use_flash_attention(NULL, &params, &report, &err), TN_INVALID_ARGUMENT);
-    assert_contains(err.message, "flash needs 0, 2, 3 or 4, found 7");
+    assert_contains(err.message, "flash: expected 0, 2, 3 or 4, got 7");
     make(&params, "h200", "");
     params.library_version = -5;
     assert_int_equal(tn_can_use_cudnn_attention(NULL, &params, &report, &err), TN_INVALID_ARGUMENT);
-    assert_contains(err.message, "library_version needs 0 or more, found -5");
+    assert_contains(err.message, "library_version: expected 0 or more, got -5");
     make(&params, "h200", "");
     params.permits = 12;
     assert_int_equal(tn_can_use_cudnn_attention(NULL, &params, &report, &err), TN_INVALID_ARGUMENT);
@@ -233,7 +234,7 @@ static void switches_of_the_family(void **state)
         if (rows[i].list >= 0) {
             char text[64];
             ask(rows[i].list, "h200", "", &report);
-            snprintf(text, sizeof text, "%s is off, by the process", key_of(rows[i].setting));
+            snprintf(text, sizeof text, "%s is off, set by the process", key_of(rows[i].setting));
             assert_string_equal(check_of(&report, "enabled")->why.text, text);
             assert_int_equal(report.usable, 0);
         }
@@ -339,7 +340,7 @@ static void what_is_there_is_told(void **state)
     assert_int_equal(tn_is_flash_attention_available(platform, &found, &why, &err), TN_OK);
     assert_int_equal(found, 0);
     assert_int_equal(why.code, TN_REFUSE_LIBRARY);
-    assert_contains(why.text, "no module here has a kernel of xpu that goes by flash");
+    assert_contains(why.text, "no module has a kernel for xpu named flash");
     assert_int_equal(tn_is_flash_attention_available(NULL, &found, NULL, &err), TN_OK);
     assert_int_equal(tn_is_flash_attention_available(NULL, NULL, NULL, &err), TN_INVALID_ARGUMENT);
     found = -1;

@@ -160,50 +160,52 @@ static void what_is_wrong_is_refused_where_it_stands(void **state)
 {
     (void)state;
     assert_refused("", "some.lock:1: the head has no format");
-    assert_refused("format = one\ntenon = 1\nstrict = 0\n", "format: found \"one\", expected 1");
+    assert_refused("format = one\ntenon = 1\nstrict = 0\n", "format: expected 1, got \"one\"");
     assert_refused("format = 1\nstrict = 0\n", "the head has no tenon");
-    assert_refused("format = 1\ntenon = 1\nstrict = 2\n", "strict: found 2, expected 0 or 1");
+    assert_refused("format = 1\ntenon = 1\nstrict = 2\n", "strict: expected 0 or 1, got 2");
     assert_refused("format = 1\ntenon = 1\nstrict = -1\n",
-                   "some.lock:4: strict: found \"-1\", expected a number");
+                   "some.lock:4: strict: expected a number, got \"-1\"");
     assert_refused(HEAD "color = red\n",
-                   "some.lock:5: found \"color\", expected of the head: format, tenon, strict");
-    assert_refused(HEAD "strict = 0\n", "some.lock:5: strict stands there twice");
+                   "some.lock:5: the head: expected one of format, tenon, strict, got \"color\"");
+    assert_refused(HEAD "strict = 0\n", "some.lock:5: duplicate key strict");
     assert_refused(HEAD "nothing\n", "some.lock:5:8: found");
-    assert_refused(HEAD "[machine]\n", "some.lock:5: found [machine], expected [machine DEVICE]");
+    assert_refused(HEAD "[machine]\n",
+                   "some.lock:5: expected [machine DEVICE] or [selection], got [machine]");
     assert_refused(HEAD "[kernel]\n", "or [selection]");
     assert_refused(HEAD MACHINE "clock = 3\n",
-                   "some.lock:6: found \"clock\", expected of [machine]: name, architecture, "
-                   "driver, threads, libraries");
+                   "some.lock:6: [machine]: expected one of name, architecture, "
+                   "driver, threads, libraries, got \"clock\"");
     assert_refused(HEAD MACHINE "threads = many\n",
-                   "some.lock:6: threads: found \"many\", expected a number");
-    assert_refused(HEAD MACHINE MACHINE, "some.lock:6: machine cpu:0 stands there twice");
-    assert_refused(WHOLE "us = 12\n",
-                   "us: found \"12\", expected microseconds with three digits behind the point");
-    assert_refused(WHOLE "us = 12.34\n", "three digits");
-    assert_refused(WHOLE "us = .345\n", "three digits");
-    assert_refused(WHOLE "us = 1x.345\n", "three digits");
-    assert_refused(WHOLE "us = 99999999999999999999.345\n", "three digits");
-    assert_refused(WHOLE "numerics = run-to-run,batch-invariant\n",
-                   "numerics: found \"run-to-run,batch-invariant\", expected words");
-    assert_refused(WHOLE "numerics = batch-invariant, run-to-run\n", "expected words");
-    assert_refused(WHOLE "numerics = run-to-run, \n", "expected words");
-    assert_refused(WHOLE "numerics = sloppy\n", "expected words");
-    assert_refused(WHOLE "library_version = -1\n", "library_version: found \"-1\"");
+                   "some.lock:6: threads: expected a number, got \"many\"");
+    assert_refused(HEAD MACHINE MACHINE, "some.lock:6: duplicate machine cpu:0");
+    assert_refused(WHOLE "us = 12\n", "us: expected microseconds with three decimals, got \"12\"");
+    assert_refused(WHOLE "us = 12.34\n", "three decimals");
+    assert_refused(WHOLE "us = .345\n", "three decimals");
+    assert_refused(WHOLE "us = 1x.345\n", "three decimals");
+    assert_refused(WHOLE "us = 99999999999999999999.345\n", "three decimals");
+    assert_refused(
+        WHOLE "numerics = run-to-run,batch-invariant\n",
+        "numerics: expected names of numeric properties, got \"run-to-run,batch-invariant\"");
+    assert_refused(WHOLE "numerics = batch-invariant, run-to-run\n", "expected names of");
+    assert_refused(WHOLE "numerics = run-to-run, \n", "expected names of");
+    assert_refused(WHOLE "numerics = sloppy\n", "expected names of");
+    assert_refused(WHOLE "library_version = -1\n",
+                   "library_version: expected a number, got \"-1\"");
     assert_refused(HEAD MACHINE "[selection]\n" CHOICE, "some.lock:6: [selection] has no problem");
     assert_refused(HEAD MACHINE "[selection]\n" PROBLEM, "[selection] has no device");
     assert_refused(HEAD "[selection]\n" PROBLEM CHOICE,
-                   "some.lock:5: found device \"cpu:0\", expected one that has a [machine] above");
+                   "some.lock:5: expected a device with a [machine] section above, got \"cpu:0\"");
     assert_refused(HEAD MACHINE "[selection]\n" PROBLEM "device = cpu:0\nkernel =\nversion = 1\n",
-                   "found no name of a kernel");
+                   "expected a kernel name, got none");
     assert_refused(HEAD MACHINE "[selection]\nproblem = matmul:f32:m=2\n" CHOICE, "some.lock:6: ");
     assert_refused(HEAD MACHINE "[selection]\nproblem = matnul:f32:m=2,n=2,k=2\n" CHOICE,
                    "did you mean matmul?");
     assert_refused(HEAD MACHINE "[selection]\nproblem = matmul:f32:n=3,m=2,k=4\n" CHOICE,
-                   "expected it as matmul:f32:m=2,n=3,k=4");
+                   "expected problem matmul:f32:m=2,n=3,k=4");
     assert_refused(HEAD MACHINE "[selection]\nproblem = matmul:f32:m=2,n=3,k=4@cpu:0\n" CHOICE,
-                   "expected it as matmul:f32:m=2,n=3,k=4");
+                   "expected problem matmul:f32:m=2,n=3,k=4");
     assert_refused(WHOLE "[selection]\n" PROBLEM CHOICE,
-                   "some.lock:11: matmul:f32:m=2,n=3,k=4 on cpu:0 was selected in line 6 already");
+                   "some.lock:11: matmul:f32:m=2,n=3,k=4 on cpu:0: already selected in line 6");
 }
 
 static void another_format_is_incompatible(void **state)
@@ -215,7 +217,7 @@ static void another_format_is_incompatible(void **state)
     tni_buffer_add(&text, "format = 2\nwhatever = it has\n");
     sign(&text);
     assert_int_equal(parse(tni_buffer_text(&text), &read, &err), TN_INCOMPATIBLE);
-    assert_contains(err.message, "found format 2, this Tenon reads format 1");
+    assert_contains(err.message, "expected format 1, got 2");
     tni_buffer_release(&text);
 }
 
@@ -265,7 +267,7 @@ static void what_was_edited_says_how_to_mend_it(void **state)
     sign(&text);
     tni_buffer_add(&text, "us = 1.000\n");
     assert_int_equal(parse(tni_buffer_text(&text), &read, &err), TN_CORRUPT);
-    assert_contains(err.message, "`tenon lock write` writes it anew");
+    assert_contains(err.message, "write it again with `tenon lock write`");
     tni_buffer_release(&text);
 }
 

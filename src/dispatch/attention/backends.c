@@ -131,7 +131,7 @@ static bool bounds_permit(const draft *d, const tn_backend *row, tn_refusal *why
         return tni_refuse(why, TN_REFUSE_FEATURE, "layer", 1, 0, "the layer does not support it");
     return has_gradients(d->bounds, row->family[0] ? row->family : row->name) ||
            tni_refuse(why, TN_REFUSE_FEATURE, "gradient", 1, 0,
-                      "the layer is trained, and no kernel here has its gradients");
+                      "the layer needs gradients, and no kernel computes them");
 }
 
 static void show_contender(const draft *d, tn_backend *row, tn_refusal *why,
@@ -152,7 +152,7 @@ static const char *owners_of(int32_t sdp)
     static const char *const owners[TNI_SDP_COUNT] = {[TN_SDP_MEM_EFFICIENT] = "cuda and rocm",
                                                       [TN_SDP_CUDNN] = "cuda",
                                                       [TN_SDP_OVERRIDEABLE] =
-                                                          "platforms out of tree"};
+                                                          "out-of-tree platforms"};
     return owners[sdp];
 }
 
@@ -163,7 +163,7 @@ static void say_missing(const draft *d, const tn_backend *row, tn_refusal *why)
     const char *owners = row->family[0] ? owners_of(row->number) : NULL;
     if (owners && !strstr(owners, platform)) {
         (void)tni_refuse(why, TN_REFUSE_LIBRARY, "kernel", 1, 0,
-                         "no kernel on %s: it is of %s alone", platform, owners);
+                         "no kernel on %s: only %s can have it", platform, owners);
         return;
     }
     (void)tni_refuse(why, TN_REFUSE_LIBRARY, "kernel", 1, 0, "no kernel on %s yet%s%s%s", platform,
@@ -176,7 +176,7 @@ static void show_none(const draft *d, tn_backend *row, tn_refusal *why)
     row->verdict = d->none_requested ? TN_VERDICT_CHOSEN : TN_VERDICT_REFUSED;
     if (!d->none_requested)
         (void)tni_refuse(why, TN_REFUSE_RULE, "request", 1, 0,
-                         "only for who asks for it: attention.backend=NO_ATTENTION");
+                         "used only on request: attention.backend=NO_ATTENTION");
 }
 
 /* Returns the index of a row's report; -1 if none. */
@@ -207,7 +207,7 @@ static void say_conditions(const draft *d, const tn_backend *row, tn_refusal *wh
     const tn_sdpa_check *fails = failing(row->conditions);
     if (!fails) {
         (void)tni_refuse(why, TN_REFUSE_LIBRARY, "kernel", 1, 0,
-                         "no kernel on %s yet; upstream's other conditions hold", platform);
+                         "no kernel on %s yet; PyTorch's other conditions hold", platform);
         return;
     }
     const tn_refusal *said = &fails->why;

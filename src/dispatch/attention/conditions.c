@@ -99,7 +99,7 @@ static bool is_not_nested(const tni_sdpa *s, tn_refusal *why)
 {
     return !(s->is & TNI_SDPA_NESTED) ||
            tni_refuse(why, TN_REFUSE_FEATURE, "nested", 1, 0,
-                      "sequences of several lengths are packed here: tn_attention_args.starts_q");
+                      "pack sequences of different lengths: tn_attention_args.starts_q");
 }
 
 static tn_status op_of(const tni_sdpa *s, tn_op *out, tn_error *err)

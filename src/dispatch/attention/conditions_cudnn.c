@@ -32,7 +32,8 @@ static bool has_dropout(const tni_sdpa *s)
 static bool is_new(const tni_sdpa *s, tn_refusal *why)
 {
     if (s->version == INT64_MAX)
-        tn_text_fit(why->text, sizeof why->text, "its version is unknown, and taken as the newest");
+        tn_text_fit(why->text, sizeof why->text,
+                    "its version is unknown; assumed to be the newest");
     return s->version >= CUDNN_9 || refuse_version(s, CUDNN_9, "attention needs cuDNN 9.0", why);
 }
 
@@ -60,10 +61,10 @@ static bool may_differ(const tni_sdpa *s, tn_refusal *why)
     bool repeat = tn_setting_value(s->context, TN_SETTING_DETERMINISM) != TN_DETERMINISM_ANY;
     bool library = tn_setting_value(s->context, TN_SETTING_CUDNN_DETERMINISTIC);
     return (!repeat && !library) ||
-           tni_refuse(
-               why, TN_REFUSE_DETERMINISM, "run-to-run", 1, 0,
-               "%s asks for the same bits in every run, which cuDNN's attention does not give",
-               repeat ? "determinism" : "cudnn.deterministic");
+           tni_refuse(why, TN_REFUSE_DETERMINISM, "run-to-run", 1, 0,
+                      "%s requires the same bits in every run, which cuDNN's attention does not "
+                      "guarantee",
+                      repeat ? "determinism" : "cudnn.deterministic");
 }
 
 static const tn_layout *mask_of(const tni_sdpa *s)
@@ -74,7 +75,8 @@ static const tn_layout *mask_of(const tni_sdpa *s)
 static bool mask_is_constant(const tni_sdpa *s, tn_refusal *why)
 {
     return !s->params->attn_mask.requires_grad ||
-           tni_refuse(why, TN_REFUSE_FEATURE, "mask.gradient", 1, 0, "a mask gets no gradient");
+           tni_refuse(why, TN_REFUSE_FEATURE, "mask.gradient", 1, 0,
+                      "the gradient of a mask is not supported");
 }
 
 static bool mask_has_lengths(const tni_sdpa *s, tn_refusal *why)
@@ -85,7 +87,7 @@ static bool mask_has_lengths(const tni_sdpa *s, tn_refusal *why)
         int64_t found = mask->rank >= 2 ? mask->shape[mask->rank - 2 + i] : -1;
         if (found != needed[i] && found != 1)
             return tni_refuse(why, TN_REFUSE_SHAPE, i == 0 ? "mask.queries" : "mask.keys",
-                              needed[i], found, "as many as q and k have, or 1");
+                              needed[i], found, "the mask must have the lengths of q and k, or 1");
     }
     return true;
 }
@@ -102,7 +104,7 @@ static bool mask_has_shape(const tni_sdpa *s, tn_refusal *why)
         if (mask->shape[i] != q->shape[i] && mask->shape[i] != 1)
             return tni_refuse(why, TN_REFUSE_SHAPE,
                               i == TNI_SDPA_DIM_BATCH ? "mask.batch" : "mask.heads", q->shape[i],
-                              mask->shape[i], "as many as q has, or 1");
+                              mask->shape[i], "the mask must have the batch and heads of q, or 1");
     }
     return true;
 }
@@ -112,7 +114,7 @@ static bool has_steps(const tni_sdpa *s, tn_refusal *why)
     double steps = s->params->dropout * 16;
     return steps == floor(steps) ||
            tni_refuse(why, TN_REFUSE_FEATURE, "dropout", 1, 0,
-                      "%g is no multiple of 1/16, in which cuDNN counts", s->params->dropout);
+                      "%g is not a multiple of 1/16, which cuDNN requires", s->params->dropout);
 }
 
 static bool has_counts(const tni_sdpa *s, tn_refusal *why)
@@ -130,13 +132,13 @@ static bool has_counts(const tni_sdpa *s, tn_refusal *why)
 static bool has_attention(const tni_sdpa *s, tn_refusal *why)
 {
     return s->version >= CUDNN_FIRST ||
-           refuse_version(s, CUDNN_FIRST, "attention begins with 8.9.3", why);
+           refuse_version(s, CUDNN_FIRST, "attention needs cuDNN 8.9.3 or later", why);
 }
 
 static bool has_drop(const tni_sdpa *s, tn_refusal *why)
 {
     return s->version >= CUDNN_DROPOUT || !has_dropout(s) ||
-           refuse_version(s, CUDNN_DROPOUT, "dropout begins with 8.9.6", why);
+           refuse_version(s, CUDNN_DROPOUT, "dropout needs cuDNN 8.9.6 or later", why);
 }
 
 /* PyTorch issue 196678: non-finite gradients of queries. */
@@ -183,7 +185,7 @@ static bool has_size(const tni_sdpa *s, tn_refusal *why)
         most = 192;
     return (q <= most && v <= most) ||
            tni_refuse(why, TN_REFUSE_SHAPE, "head size", most, q > v ? q : v,
-                      "this device and version take up to %" PRId64, most);
+                      "this device and version support up to %" PRId64, most);
 }
 
 static bool has_multiple(const tni_sdpa *s, tn_refusal *why)
@@ -191,21 +193,21 @@ static bool has_multiple(const tni_sdpa *s, tn_refusal *why)
     int64_t q = tni_sdpa_size(tni_sdpa_q(s)), v = tni_sdpa_size(tni_sdpa_v(s));
     return (q % 8 == 0 && v % 8 == 0) ||
            tni_refuse(why, TN_REFUSE_SHAPE, q % 8 ? "q.size" : "v.size", 8, q % 8 ? q : v,
-                      "a head is a multiple of 8 elements");
+                      "the head size must be a multiple of 8");
 }
 
 static bool old_has_keys(const tni_sdpa *s, tn_refusal *why)
 {
     return s->version >= CUDNN_DROPOUT || tni_sdpa_keys(s) % 64 == 0 ||
            tni_refuse(why, TN_REFUSE_SHAPE, "k.length", 64, tni_sdpa_keys(s),
-                      "before 8.9.6 keys are a multiple of 64");
+                      "before 8.9.6, the number of keys must be a multiple of 64");
 }
 
 static bool old_has_queries(const tni_sdpa *s, tn_refusal *why)
 {
     return s->version >= CUDNN_9 || tni_sdpa_queries(s) >= 64 ||
            tni_refuse(why, TN_REFUSE_SHAPE, "q.length", 64, tni_sdpa_queries(s),
-                      "before 9.0 there are at least 64 queries");
+                      "before 9.0, there must be at least 64 queries");
 }
 
 static bool old_has_dropout(const tni_sdpa *s, tn_refusal *why)
@@ -220,14 +222,14 @@ static bool old_has_dropout(const tni_sdpa *s, tn_refusal *why)
 static bool has_keys(const tni_sdpa *s, tn_refusal *why)
 {
     return tni_sdpa_keys(s) != 1 ||
-           tni_refuse(why, TN_REFUSE_SHAPE, "k.length", 2, 1, "a single key is not taken");
+           tni_refuse(why, TN_REFUSE_SHAPE, "k.length", 2, 1, "a single key is not supported");
 }
 
 static bool has_queries(const tni_sdpa *s, tn_refusal *why)
 {
     return tni_sdpa_queries(s) != 1 || !has_dropout(s) ||
            tni_refuse(why, TN_REFUSE_SHAPE, "q.length", 2, 1,
-                      "a single query is not taken with dropout");
+                      "a single query is not supported with dropout");
 }
 
 static bool can_train(const tni_sdpa *s, tn_refusal *why)
@@ -235,8 +237,8 @@ static bool can_train(const tni_sdpa *s, tn_refusal *why)
     int64_t q = tni_sdpa_size(tni_sdpa_q(s)), v = tni_sdpa_size(tni_sdpa_v(s));
     return !s->training || !is_wide(s) || tni_sdpa_has_pair(s) ||
            tni_refuse(why, TN_REFUSE_FEATURE, "gradient", 128, q > v ? q : v,
-                      "gradients are for heads up to 128, 192 with 128, and 256 with 256; q has "
-                      "%" PRId64 ", v %" PRId64,
+                      "gradients are supported for head sizes up to 128, 192 with 128, and 256 "
+                      "with 256; q has %" PRId64 ", v %" PRId64,
                       q, v);
 }
 
@@ -248,7 +250,7 @@ static bool nested_has_queries(const tni_sdpa *s, tn_refusal *why)
         longest = q->lengths[i] > longest ? q->lengths[i] : longest;
     return !q->nested || longest > 128 ||
            tni_refuse(why, TN_REFUSE_SHAPE, "q.length", 129, longest,
-                      "the longest nested sequence has more than 128 queries");
+                      "the longest nested sequence must have more than 128 queries");
 }
 
 #define WHOLE_DENSE (TNI_SDPA_WHOLE | TNI_SDPA_DENSE)

@@ -95,7 +95,7 @@ static bool has_no_mask(const tni_sdpa *s, tn_refusal *why)
 {
     return !(s->is & TNI_SDPA_MASKED) ||
            tni_refuse(why, TN_REFUSE_FEATURE, "mask", 1, 0,
-                      "flash takes no mask tensor; is_causal is one that it knows");
+                      "flash does not support a mask tensor; use is_causal");
 }
 
 static bool fa4_has_capability(const tni_sdpa *s, tn_refusal *why)
@@ -115,10 +115,13 @@ static bool fa4_has_sizes(const tni_sdpa *s, tn_refusal *why)
     bool nine = tni_sdpa_major(s) == 9, ten = tni_sdpa_major(s) == 10;
     bool fits = nine ? q <= 256 && v <= 256 : ten && tni_sdpa_has_pair(s);
     bool holds = fits && q == tni_sdpa_size(tni_sdpa_k(s)) && q > 0 && v > 0;
-    return holds || refuse_sizes(s, nine ? 256 : 128,
-                                 nine ? "q as k, each up to 256"
-                                      : "q as k; up to 128 each, 192 with 128, or 256 with 256",
-                                 why);
+    return holds ||
+           refuse_sizes(
+               s, nine ? 256 : 128,
+               nine ? "q and k must have the same size, each up to 256"
+                    : "q and k must have the same size; up to 128 each, 192 with 128, or 256 "
+                      "with 256",
+               why);
 }
 
 static bool flash_has_sizes(const tni_sdpa *s, tn_refusal *why)
@@ -139,8 +142,8 @@ static bool flash_can_train(const tni_sdpa *s, tn_refusal *why)
     if (!s->training || !narrow || size <= 192 || (size > 224 && !(s->params->dropout > 0)))
         return true;
     return tni_refuse(why, TN_REFUSE_FEATURE, "gradient", 192, size,
-                      "on 8.6 to 8.9 and 12.0 to 12.1 heads of more than 192 up to 224, and with "
-                      "dropout beyond, have no gradient");
+                      "on 8.6 to 8.9 and 12.0 to 12.1, gradients are not supported for head "
+                      "sizes 193 to 224, with dropout also above");
 }
 
 static bool flash_is_square(const tni_sdpa *s, tn_refusal *why)
@@ -150,8 +153,8 @@ static bool flash_is_square(const tni_sdpa *s, tn_refusal *why)
         queries == keys)
         return true;
     return tni_refuse(why, TN_REFUSE_SHAPE, "k.length", queries, keys,
-                      "is_causal begins at the top left, flash's at the bottom right: they are "
-                      "one for equal lengths only");
+                      "is_causal is aligned to the top left, flash's mask to the bottom right: "
+                      "they agree only for equal lengths");
 }
 
 static bool flash_has_dtype(const tni_sdpa *s, tn_refusal *why)
@@ -217,7 +220,7 @@ static bool efficient_has_capability(const tni_sdpa *s, tn_refusal *why)
 static bool efficient_has_equal_sizes(const tni_sdpa *s, tn_refusal *why)
 {
     int64_t q = tni_sdpa_size(tni_sdpa_q(s)), k = tni_sdpa_size(tni_sdpa_k(s));
-    return q == k || refuse_sizes(s, q, "q and k have one head size", why);
+    return q == k || refuse_sizes(s, q, "q and k must have the same head size", why);
 }
 
 static bool efficient_has_multiples(const tni_sdpa *s, tn_refusal *why)
@@ -228,7 +231,7 @@ static bool efficient_has_multiples(const tni_sdpa *s, tn_refusal *why)
         int64_t size = tni_sdpa_size(of[i]);
         if (size <= 0 || size % step != 0)
             return tni_refuse(why, TN_REFUSE_SHAPE, i == 0 ? "q.size" : "v.size", step, size,
-                              "a head is a multiple of %" PRId64 " elements, and not empty", step);
+                              "the head size must be a multiple of %" PRId64 ", and not 0", step);
     }
     return true;
 }
@@ -239,7 +242,7 @@ static bool efficient_fits_aotriton(const tni_sdpa *s, tn_refusal *why)
     int64_t most = most_of_rocm(s);
     if (s->version < AOTRITON_UNEQUAL)
         return nested_has_sizes(s, why);
-    return greatest_size(s) <= most || refuse_sizes(s, most, "AOTriton has a greatest head", why);
+    return greatest_size(s) <= most || refuse_sizes(s, most, "AOTriton limits the head size", why);
 }
 
 static bool efficient_is_aligned(const tni_sdpa *s, tn_refusal *why)
@@ -253,7 +256,7 @@ static bool efficient_is_aligned(const tni_sdpa *s, tn_refusal *why)
             empty = empty || of[i]->shape[d] == 0;
         if (!empty && of[i]->alignment % needed != 0)
             return tni_refuse(why, TN_REFUSE_ALIGNMENT, what[i], needed, of[i]->alignment,
-                              "a view must begin at a multiple of %" PRId64 " bytes", needed);
+                              "the address must be a multiple of %" PRId64 " bytes", needed);
     }
     return true;
 }
@@ -261,7 +264,7 @@ static bool efficient_is_aligned(const tni_sdpa *s, tn_refusal *why)
 static bool nested_does_not_train(const tni_sdpa *s, tn_refusal *why)
 {
     return !s->training || tni_refuse(why, TN_REFUSE_FEATURE, "gradient", 1, 0,
-                                      "nested tensors have no gradient here");
+                                      "gradients of nested tensors are not supported");
 }
 
 static bool rocm_mask_fits(const tni_sdpa *s, tn_refusal *why)

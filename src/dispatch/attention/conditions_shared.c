@@ -34,7 +34,7 @@ bool tni_sdpa_has_kernel(const tni_sdpa *s, tn_refusal *why)
             return true;
     }
     return tni_refuse(why, TN_REFUSE_LIBRARY, "kernel", 1, 0,
-                      "no module here has a kernel of %s that goes by %s", platform, word);
+                      "no module has a kernel for %s with the name %s", platform, word);
 }
 
 bool tni_sdpa_is_enabled(const tni_sdpa *s, tn_refusal *why)
@@ -79,7 +79,7 @@ bool tni_sdpa_has_length(const tni_sdpa *s, tn_refusal *why)
     for (int i = 0; i < 2; i++) {
         if (tensor(s, i)->layout.shape[TNI_SDPA_DIM_LENGTH] == 0)
             return refuse_one(why, TN_REFUSE_SHAPE, i, "length", 1, 0,
-                              "there is nothing to attend with or to");
+                              "there must be at least one query and one key");
     }
     return true;
 }
@@ -92,13 +92,13 @@ static bool has_stride(const tni_sdpa *s, bool unless_one, tn_refusal *why)
         if (tensor(s, i)->layout.stride[TNI_SDPA_DIM_SIZE] != 1)
             return refuse_one(why, TN_REFUSE_STRIDE, i, "stride", 1,
                               tensor(s, i)->layout.stride[TNI_SDPA_DIM_SIZE],
-                              "elements of a head must lie together");
+                              "the elements of a head must be contiguous");
     }
     int64_t stride = s->is & TNI_SDPA_MASKED && mask->rank > 0 ? mask->stride[mask->rank - 1] : 1;
     if (stride == 1)
         return true;
     return tni_refuse(why, TN_REFUSE_STRIDE, "mask.stride", 1, stride,
-                      "a mask's row must lie together, also where it is broadcast");
+                      "the rows of a mask must be contiguous, also if broadcast");
 }
 
 bool tni_sdpa_has_stride(const tni_sdpa *s, tn_refusal *why)
@@ -118,7 +118,7 @@ bool tni_sdpa_has_batch(const tni_sdpa *s, tn_refusal *why)
         int64_t found = tensor(s, i)->layout.shape[TNI_SDPA_DIM_BATCH];
         if (found != batch)
             return refuse_one(why, TN_REFUSE_SHAPE, i, "batch", batch, found,
-                              "dense tensors have one batch: expand it with strides of 0");
+                              "dense tensors must have the same batch: expand it with stride 0");
     }
     return true;
 }
@@ -133,21 +133,21 @@ static bool has_heads(const tni_sdpa *s, bool groups, bool one_for_all, bool sam
     if (groups && s->params->enable_gqa) {
         if (same && k != v)
             return refuse_one(why, TN_REFUSE_SHAPE, 2, "heads", k, v,
-                              "keys and values have the same heads");
+                              "k and v must have the same number of heads");
         if (k <= 0 || q % k != 0)
             return refuse_one(why, TN_REFUSE_SHAPE, 1, "heads", q, k,
-                              "the heads of q are a multiple of those of k");
+                              "the heads of q must be a multiple of those of k");
         if (v <= 0 || q % v != 0)
             return refuse_one(why, TN_REFUSE_SHAPE, 2, "heads", q, v,
-                              "the heads of q are a multiple of those of v");
+                              "the heads of q must be a multiple of those of v");
         return true;
     }
     if ((k == q && v == q) || (one_for_all && k == 1 && v == 1))
         return true;
     int odd = k != q ? 1 : 2;
     return refuse_one(why, TN_REFUSE_SHAPE, odd, "heads", q, odd == 1 ? k : v,
-                      groups ? "as many as q has, unless enable_gqa is set"
-                             : "as many as q has; groups are not taken here");
+                      groups ? "must equal the heads of q, unless enable_gqa is set"
+                             : "must equal the heads of q; groups are not supported");
 }
 
 bool tni_sdpa_has_heads(const tni_sdpa *s, tn_refusal *why)
@@ -177,7 +177,7 @@ static bool can_broadcast(const tni_sdpa *s, int dimension, const char *what, tn
         int64_t found = tensor(s, i)->layout.shape[dimension];
         if (found != most && found != 1)
             return refuse_one(why, TN_REFUSE_SHAPE, i, what, most, found,
-                              "each of q, k and v has the greatest number of them, or 1");
+                              "q, k and v must each have the largest of the three, or 1");
     }
     return true;
 }
@@ -193,7 +193,7 @@ static bool can_train(const tni_sdpa *s, const char *what, tn_refusal *why)
     if (!s->training)
         return true;
     return tni_refuse(why, TN_REFUSE_FEATURE, what, 1, 0,
-                      "nested tensors that are broadcast have no gradients here");
+                      "gradients of broadcast nested tensors are not supported");
 }
 
 static bool is_ragged(const tn_sdpa_tensor *t)
@@ -218,7 +218,7 @@ bool tni_sdpa_nested_batch(const tni_sdpa *s, tn_refusal *why)
     if (one_k == one_v || !is_ragged(tensor(s, one_k ? 2 : 1)))
         return true;
     return refuse_one(why, TN_REFUSE_SHAPE, one_k ? 2 : 1, "lengths", 1, 0,
-                      "where only one of k and v is broadcast, the other has one length");
+                      "if only one of k and v is broadcast, the other must have a single length");
 }
 
 static bool has_nested_lengths(const tni_sdpa *s, int i, tn_refusal *why)
@@ -228,13 +228,13 @@ static bool has_nested_lengths(const tni_sdpa *s, int i, tn_refusal *why)
         return true;
     if (t->layout.shape[TNI_SDPA_DIM_HEADS] < 0)
         return refuse_one(why, TN_REFUSE_SHAPE, i, "heads", 1, 0,
-                          "sequences have the same number of heads");
+                          "all sequences must have the same number of heads");
     int64_t known = t->lengths ? t->layout.shape[TNI_SDPA_DIM_BATCH] : 0;
     bool empty = !t->lengths && t->layout.shape[TNI_SDPA_DIM_LENGTH] == 0;
     for (int64_t b = 0; b < known && !empty; b++)
         empty = t->lengths[b] == 0;
-    return !empty || refuse_one(why, TN_REFUSE_SHAPE, i, "length", 1, 0,
-                                "a sequence without elements is not taken here");
+    return !empty ||
+           refuse_one(why, TN_REFUSE_SHAPE, i, "length", 1, 0, "empty sequences are not supported");
 }
 
 bool tni_sdpa_nested_lengths(const tni_sdpa *s, tn_refusal *why)
@@ -257,7 +257,7 @@ bool tni_sdpa_has_dtype(const tni_sdpa *s, const tn_dtype *dtypes, tn_refusal *w
         tn_dtype found = tensor(s, i)->layout.dtype;
         if (found != q)
             return tni_refuse(why, TN_REFUSE_DTYPE, i == 1 ? "k.dtype" : "v.dtype", 1, 0,
-                              "q is of %s and %s of %s", tn_dtype_name(q), names[i],
+                              "q has dtype %s and %s has %s", tn_dtype_name(q), names[i],
                               tn_dtype_name(found));
     }
     for (const tn_dtype *it = dtypes; *it && used < sizeof list; it++) {
@@ -265,7 +265,8 @@ bool tni_sdpa_has_dtype(const tni_sdpa *s, const tn_dtype *dtypes, tn_refusal *w
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "",
                                  tn_dtype_name(*it));
     }
-    return listed || tni_refuse(why, TN_REFUSE_DTYPE, tn_dtype_name(q), 1, 0, "it takes %s", list);
+    return listed ||
+           tni_refuse(why, TN_REFUSE_DTYPE, tn_dtype_name(q), 1, 0, "supported: %s", list);
 }
 
 bool tni_sdpa_is_half(const tni_sdpa *s, tn_refusal *why)
@@ -304,7 +305,7 @@ bool tni_sdpa_has_capability(const tni_sdpa *s, int32_t least, int32_t most, tn_
         return true;
     if (found < 0)
         return tni_refuse(why, TN_REFUSE_DEVICE, "capability", least, 0,
-                          "%s does not tell its capability", s->device->id);
+                          "%s does not report its capability", s->device->id);
     return tni_refuse(why, TN_REFUSE_DEVICE, "capability", found < least ? least : most, found,
                       "it runs on %d.%d to %d.%d", (int)(least / 10), (int)(least % 10),
                       (int)(most / 10), (int)(most % 10));

@@ -37,7 +37,7 @@ static tn_status check_number(const char *name, int32_t number, int32_t least, t
     if (number >= least && number < TN_BACKEND_COUNT)
         return TN_OK;
     return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                   "%s needs a backend's number, %d to %d, found %d", name, (int)least,
+                   "%s: expected a backend number from %d to %d, got %d", name, (int)least,
                    TN_BACKEND_COUNT - 1, (int)number);
 }
 
@@ -46,8 +46,8 @@ static tn_status check_supported(const tn_attention_backend_args *args, tn_error
     tn_status status = TN_OK;
     if ((args->supported != NULL) != (args->supported_count > 0))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "supported needs a list and its count, or neither; a layer that supports no "
-                       "backend asks for none");
+                       "expected both supported and supported_count, or neither; omit both to "
+                       "permit all backends");
     for (size_t i = 0; i < args->supported_count && !status; i++)
         status = check_number("supported", args->supported[i], 1, err);
     return status;
@@ -57,7 +57,7 @@ static tn_status check_args(const tn_attention_backend_args *args, tn_error *err
 {
     if (!args || !TN_HAS(args, tn_attention_backend_args, reserved))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "args is NULL, or its struct_size too small");
+                       "args is NULL, or its struct_size is too small");
     tn_status status = check_number("backend", args->backend, TN_BACKEND_AUTOMATIC, err);
     if (!status)
         status = check_number("layer_default", args->layer_default, 0, err);
@@ -69,17 +69,17 @@ static tn_status check_args(const tn_attention_backend_args *args, tn_error *err
     if (args->strength != 0 && args->strength != TN_REQUIRE &&
         (args->strength != TN_PREFER || none))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s",
-                       none ? "NO_ATTENTION is required or not asked for"
-                            : "strength needs TN_REQUIRE or TN_PREFER");
+                       none ? "expected strength TN_REQUIRE for NO_ATTENTION"
+                            : "expected strength 0, TN_REQUIRE or TN_PREFER");
     if (args->layer_default == TN_BACKEND_NO_ATTENTION || args->reserved)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s",
                        args->reserved ? "reserved is not 0"
                                       : "layer_default cannot be NO_ATTENTION");
     if (!tn_dtype_name(args->dtype))
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "dtype is none");
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "expected a valid dtype");
     if (args->mask != TN_MASK_WINDOW && (args->window_left || args->window_right))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "window_left and window_right need the mask TN_MASK_WINDOW, found %d",
+                       "window_left and window_right: expected mask TN_MASK_WINDOW, got %d",
                        (int)args->mask);
     return TN_OK;
 }
@@ -284,13 +284,13 @@ static tn_status refuse(const layer *l, const tni_backends *all, tn_error *err)
     char supported[160];
     if (row && row->why)
         return tn_fail(err, is_by_request(row->why->code) ? TN_REFUSED : TN_UNSUPPORTED, 0, where,
-                       "%s is required (%s) and cannot be taken on %s: %s: %s", row->name,
-                       l->origin, l->device->id, tn_refusal_name(row->why->code), row->why->text);
+                       "%s is required (%s) but cannot be used on %s: %s: %s", row->name, l->origin,
+                       l->device->id, tn_refusal_name(row->why->code), row->why->text);
     if (l->choice->admitted == 0)
         return tni_choice_refused(&question, l->choice, err);
     list_supported(l, supported, sizeof supported);
     return tn_fail(err, TN_UNSUPPORTED, 0, where,
-                   "nothing that the layer supports (%s)%s can be taken on %s", supported,
+                   "no backend that the layer supports (%s)%s can be used on %s", supported,
                    l->backward ? " with gradients" : "", l->device->id);
 }
 
@@ -331,7 +331,7 @@ static void tell_fallback(const layer *l, const tni_backends *all, tn_attention_
     else
         (void)tni_refuse(&out->why, row ? TN_REFUSE_RULE : TN_REFUSE_LIBRARY,
                          row ? "order" : "kernel", 1, 0, "%s",
-                         row ? "rules put others before it" : "no kernel there goes by it");
+                         row ? "rules prefer others" : "no kernel has this name");
 }
 
 static void tell(const layer *l, const tni_backend_pick *pick, tn_attention_choice *out)
@@ -353,7 +353,7 @@ static tn_status tell_none(const layer *l, tn_attention_choice *out, tn_error *e
     list_supported(l, supported, sizeof supported);
     if (!tni_backend_is_supported(&l->bounds, TN_BACKEND_NO_ATTENTION))
         return tn_fail(err, TN_UNSUPPORTED, 0, where,
-                       "NO_ATTENTION is required (%s), and the layer supports %s", l->origin,
+                       "NO_ATTENTION is required (%s), but the layer supports only %s", l->origin,
                        supported);
     *out = (tn_attention_choice){.struct_size = out->struct_size,
                                  .name = tn_attention_backend_name(TN_BACKEND_NO_ATTENTION),
@@ -416,7 +416,7 @@ tn_status tn_attention_backend(const tn_context *context, const tn_attention_bac
     layer l;
     if (!out || !TN_HAS(out, tn_attention_choice, why))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "out is NULL, or its struct_size too small");
+                       "out is NULL, or its struct_size is too small");
     tn_status status = begin(&l, context, args, err);
     if (!status)
         status = answer_again(&l, out, err);

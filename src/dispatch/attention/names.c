@@ -23,12 +23,12 @@ const char *const tni_attention_backends[TN_BACKEND_COUNT + 1] = {
 };
 
 static const char *const abouts[TN_BACKEND_COUNT] = {
-    [TN_BACKEND_FLASH_ATTN] = "dense, scores are never kept",
+    [TN_BACKEND_FLASH_ATTN] = "dense, without storing scores",
     [TN_BACKEND_SLIDING_TILE_ATTN] = "windows of tiles of a video",
     [TN_BACKEND_TORCH_SDPA] = "dense, one of its family",
     [TN_BACKEND_SAGE_ATTN] = "dense, 8-bit queries and keys",
     [TN_BACKEND_VIDEO_SPARSE_ATTN] = "the best blocks of a video",
-    [TN_BACKEND_NO_ATTENTION] = "every call is refused",
+    [TN_BACKEND_NO_ATTENTION] = "rejects every call",
     [TN_BACKEND_SAGE_ATTN_THREE] = "dense, 4-bit",
     [TN_BACKEND_ATTN_QAT_INFER] = "dense, 4-bit, for inference",
     [TN_BACKEND_ATTN_QAT_TRAIN] = "dense, as if 4-bit, for training",

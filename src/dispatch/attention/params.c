@@ -69,7 +69,7 @@ tn_status tn_sdpa_params_get(const tn_tensor *query, const tn_tensor *key, const
     tn_sdpa_params made = {.dropout = dropout, .is_causal = is_causal, .enable_gqa = enable_gqa};
     if (!out || !TN_HAS(out, tn_sdpa_params, permits))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tn_sdpa_params_get",
-                       "out is NULL, or its struct_size too small");
+                       "out is NULL, or its struct_size is too small");
     tn_status status = take(query, "query", &made.query, err);
     if (!status)
         status = take(key, "key", &made.key, err);
@@ -90,16 +90,18 @@ static tn_status check_tensor(const tn_sdpa_tensor *tensor, const char *name, bo
     const tn_layout *layout = &tensor->layout;
     const int64_t least = tensor->nested ? -1 : 0;
     if ((needed || layout->dtype) && !tn_dtype_name(layout->dtype))
-        return layout->dtype ? tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s.dtype is none: %#x",
-                                       name, (unsigned)layout->dtype)
-                             : tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s has no dtype", name);
+        return layout->dtype
+                   ? tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                             "%s: expected a valid dtype, got %#x", name, (unsigned)layout->dtype)
+                   : tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s has no dtype", name);
     if (layout->rank < 0 || layout->rank > TN_OP_RANK_MAX)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s needs 0 to %d dimensions, found %d",
-                       name, TN_OP_RANK_MAX, (int)layout->rank);
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "%s: expected 0 to %d dimensions, got %d", name, TN_OP_RANK_MAX,
+                       (int)layout->rank);
     for (int32_t d = 0; d < layout->rank; d++) {
         if (layout->shape[d] < least)
             return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                           "%s.shape[%d] needs %" PRId64 " or more, found %" PRId64, name, (int)d,
+                           "%s.shape[%d]: expected %" PRId64 " or more, got %" PRId64, name, (int)d,
                            least, layout->shape[d]);
     }
     return TN_OK;
@@ -110,14 +112,15 @@ static tn_status check_numbers(const tn_sdpa_params *params, const char *where, 
     const uint32_t unknown =
         params->permits & ~(TN_SDPA_PERMIT_CUDNN_NESTED | TN_SDPA_PERMIT_AOTRITON);
     if (!(params->dropout >= 0 && params->dropout <= 1))
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "dropout needs 0 to 1, found %g",
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "dropout: expected 0 to 1, got %g",
                        params->dropout);
     if (params->flash != 0 && (params->flash < 2 || params->flash > 4))
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "flash needs 0, 2, 3 or 4, found %d",
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "flash: expected 0, 2, 3 or 4, got %d",
                        (int)params->flash);
     if (params->library_version < 0)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "library_version needs 0 or more, found %" PRId64, params->library_version);
+                       "library_version: expected 0 or more, got %" PRId64,
+                       params->library_version);
     if (unknown)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "permits has unknown bits: %#x",
                        (unsigned)unknown);
@@ -131,7 +134,7 @@ static tn_status check(const tn_sdpa_params *params, const char *where, tn_sdpa_
     static const char *const names[] = {"query", "key", "value", "attn_mask"};
     if (!params || !TN_HAS(params, tn_sdpa_params, permits))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "params is NULL, or its struct_size too small");
+                       "params is NULL, or its struct_size is too small");
     *out = *params;
     tn_sdpa_tensor *const of[] = {&out->query, &out->key, &out->value, &out->attn_mask};
     if (!out->query.device)
@@ -151,7 +154,7 @@ static tn_status can_use(const tn_context *context, const tn_sdpa_params *params
     tn_sdpa_params sound;
     if (!out || !TN_HAS(out, tn_sdpa_report, checks))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "out is NULL, or its struct_size too small");
+                       "out is NULL, or its struct_size is too small");
     tn_status status = check(params, where, &sound, err);
     if (!status)
         tni_sdpa_ask(tni_context_or_current(context), &sound, sdp, out);

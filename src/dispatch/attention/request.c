@@ -72,8 +72,10 @@ tn_status tni_attention_request_check(const tni_question *question, tn_error *er
     tni_backend_request_find(question, &request);
     for (size_t i = 0; i < request.count; i++) {
         if (tni_words_same(request.names[i], none_at_all) && !tni_backend_request_is_none(&request))
-            return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                           "attention.backend: NO_ATTENTION stands alone, and is required");
+            return tn_fail(
+                err, TN_INVALID_ARGUMENT, 0, where,
+                "attention.backend: NO_ATTENTION must be required and cannot be combined "
+                "with other names");
         if (!tni_backend_is_known(request.names[i]))
             return tni_backend_unknown(request.names[i], where, err);
     }
@@ -99,12 +101,12 @@ bool tni_attention_permits(const tni_question *question, const tni_backend_reque
     if (request && tni_backend_request_is_none(request)) {
         tell_origin(question, origin, sizeof origin);
         return tni_refuse(&to->why, TN_REFUSE_RULE, "NO_ATTENTION", 1, 0,
-                          "%s asks for NO_ATTENTION", origin);
+                          "%s requests NO_ATTENTION", origin);
     }
     if (!asked)
         return true;
     return tni_backend_is(&to->kernel->names, asked) ||
-           tni_refuse(&to->why, TN_REFUSE_RULE, "backend", 1, 0, "the problem asks for %s", asked);
+           tni_refuse(&to->why, TN_REFUSE_RULE, "backend", 1, 0, "the problem requests %s", asked);
 }
 
 static bool has_kernel(const tni_choice *choice, const char *name)
@@ -147,14 +149,14 @@ tn_status tni_attention_refused(const tni_question *question, const tni_choice *
     list_present(choice, present, sizeof present);
     if (tni_backend_request_is_none(&request))
         status = tn_fail(err, TN_REFUSED, 0, where,
-                         "no attention may run, as %s asks for NO_ATTENTION; %.200s", origin,
+                         "attention is disabled: %s requests NO_ATTENTION; %.200s", origin,
                          tni_buffer_text(&text));
     else if (missing)
-        status = tn_fail(err, TN_UNSUPPORTED, 0, where,
-                         "no kernel on %s yet that goes by %s, which %s asks for; those there are: "
-                         "%s; %.200s",
-                         question->device->platform->name, tni_backend_spelling(request.names[0]),
-                         origin, present[0] ? present : "none", tni_buffer_text(&text));
+        status =
+            tn_fail(err, TN_UNSUPPORTED, 0, where,
+                    "no kernel on %s has the name %s, which %s requests; available: %s; %.200s",
+                    question->device->platform->name, tni_backend_spelling(request.names[0]),
+                    origin, present[0] ? present : "none", tni_buffer_text(&text));
     tni_buffer_release(&text);
     return status;
 }

@@ -45,14 +45,14 @@ tn_status tn_sdpa_kernel_enter(tn_scope *scope, const int32_t *backends, size_t 
     char order[128];
     uint32_t on = 0;
     if (!backends || count == 0)
-        return tn_fail(
-            err, TN_INVALID_ARGUMENT, 0, where,
-            "the list is empty; for no attention at all: attention.backend=NO_ATTENTION");
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "the list is empty; to disable attention, set "
+                       "attention.backend=NO_ATTENTION");
     for (size_t i = 0; i < count; i++) {
         if (!tni_sdp_word(backends[i]))
             return tn_fail(
                 err, TN_INVALID_ARGUMENT, 0, where,
-                "backends[%zu] needs TN_SDP_..., 0 (flash) to %d (overrideable), found %d", i,
+                "backends[%zu]: expected TN_SDP_..., 0 (flash) to %d (overrideable), got %d", i,
                 TNI_SDP_COUNT - 1, (int)backends[i]);
         on |= UINT32_C(1) << backends[i];
     }
@@ -91,7 +91,7 @@ static bool could_run(const tni_kernel *kernel, tn_refusal *why)
         return false;
     if (!kernel->library || tn_library_state_get(kernel->library, NULL, &state, NULL))
         return tni_refuse(why, TN_REFUSE_LIBRARY, kernel->row->library, 1, 0,
-                          "no module here offers %s", kernel->row->library);
+                          "no module provides %s", kernel->row->library);
     return state.available != TN_AVAILABLE_NO ||
            tni_refuse(why, TN_REFUSE_LIBRARY, kernel->row->library, 1, 0, "%s", state.reason);
 }
@@ -107,9 +107,8 @@ static tn_status find_kernel(const char *platform, const char *backend, const ch
     bool found = false;
     if (status)
         return status;
-    (void)tni_refuse(&why, TN_REFUSE_LIBRARY, "kernel", 1, 0,
-                     "no module here has a kernel of %s that goes %s %s", platform,
-                     backend ? "by" : "through", backend ? backend : library);
+    (void)tni_refuse(&why, TN_REFUSE_LIBRARY, "kernel", 1, 0, "no module has a kernel for %s %s %s",
+                     platform, backend ? "named" : "that uses", backend ? backend : library);
     for (; *kernels && !found; kernels++) {
         const tni_candidate *names = &(*kernels)->names;
         bool is = backend ? tni_backend_is(names, backend) : strcmp(names->library, library) == 0;

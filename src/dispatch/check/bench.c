@@ -210,11 +210,12 @@ static tn_status check_args(const tn_bench_args *args, const tn_bench_result *ou
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s is NULL", args ? "out" : "args");
     if (!TN_HAS(args, tn_bench_args, seconds) || !TN_HAS(out, tn_bench_result, aa_spread))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "struct_size of args needs at least %zu, found %zu; of out %zu, found %zu",
+                       "struct_size: expected at least %zu in args, got %zu; at least %zu in "
+                       "out, got %zu",
                        TN_UP_TO(tn_bench_args, seconds), args->struct_size,
                        TN_UP_TO(tn_bench_result, aa_spread), out->struct_size);
     if (!(args->seconds >= 0 && args->seconds <= 3600))
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "seconds need 0 to 3600, found %g",
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "seconds: expected 0 to 3600, got %g",
                        args->seconds);
     return TN_OK;
 }

@@ -149,7 +149,8 @@ static void compare_bytes(const scene *s, int32_t index, const unsigned char *no
         return;
     out->ok = 0;
     snprintf(out->text, sizeof out->text,
-             "a byte was written that is not an output's: %" PRId64 " from the first byte of %s",
+             "a byte outside the outputs was written: at offset %" PRId64 " from the "
+             "first byte of %s",
              (int64_t)at - (int64_t)operand->first, name);
 }
 
@@ -300,8 +301,9 @@ tn_status tni_kernel_for(const char *name, const tn_op *op, const tn_device *dev
         return tn_fail(err, TN_UNSUPPORTED, 0, where, "%s computes %s, not %s", name,
                        tni_op_class_of(kernel->row->op)->word, tni_op_class_of(op->kind)->word);
     if (strcmp(kernel->row->platform, device->platform->name) != 0)
-        return tn_fail(err, TN_UNSUPPORTED, 0, where, "%s runs on the platform %s; %s is of %s",
-                       name, kernel->row->platform, device->id, device->platform->name);
+        return tn_fail(err, TN_UNSUPPORTED, 0, where,
+                       "%s runs on platform %s, but %s belongs to %s", name, kernel->row->platform,
+                       device->id, device->platform->name);
     *out = kernel;
     return TN_OK;
 }
@@ -318,7 +320,8 @@ static tn_status check_args(const tn_check_args *args, const tn_check_result *ou
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s is NULL", args ? "out" : "args");
     if (!TN_HAS(args, tn_check_args, dump) || !TN_HAS(out, tn_check_result, text))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "struct_size of args needs at least %zu, found %zu; of out %zu, found %zu",
+                       "struct_size: expected at least %zu in args, got %zu; at least %zu in "
+                       "out, got %zu",
                        TN_UP_TO(tn_check_args, dump), args->struct_size,
                        TN_UP_TO(tn_check_result, text), out->struct_size);
     if (flags_of(args) & ~TN_CHECK_NONFINITE)

@@ -94,7 +94,7 @@ tn_status tni_dump_write(const tni_dump *dump, tn_error *err)
     if (dump->expected)
         add_section(&text, "expected", &dense, dump->expected);
     tn_status status = text.failed ? tn_fail(err, TN_OUT_OF_MEMORY, 0, "tn_check",
-                                             "no memory for what %s is to have", dump->path)
+                                             "no memory for the contents of %s", dump->path)
                                    : tni_file_replace(dump->path, text.text, text.length, err);
     tni_buffer_release(&text);
     return status;

@@ -71,7 +71,7 @@ static tn_status create_block(tni_operands *operands, int32_t index, tn_error *e
     const char *name = tni_op_class_of(operands->op->kind)->operands[index];
     tni_operand *block = &operands->operand[index];
     if (!measure(&operands->op->operand[index], block))
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s is larger than memory can be", name);
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s exceeds the address space", name);
     if (block->bytes == 0)
         return TN_OK;
     block->host = tni_alloc_aligned(block->bytes, TN_OP_ALIGNMENT_MAX);
@@ -94,7 +94,8 @@ static tn_status check_memory(const tn_op *op, const tn_device *device, tn_error
     if (!available.known || (double)bytes * (double)copies <= (double)available.value)
         return TN_OK;
     return tn_fail(err, TN_OUT_OF_MEMORY, 0, where,
-                   "the operands with their copies need %.1f GiB, and %.1f GiB are available",
+                   "the operands and their copies need %.1f GiB, but only %.1f GiB are "
+                   "available",
                    (double)bytes * (double)copies * 0x1p-30, (double)available.value * 0x1p-30);
 }
 

@@ -249,7 +249,7 @@ static void tell_again(tn_status status, bool wrong, tn_error *why, const char *
     char *end = status ? strstr(why->message, problem) : NULL;
     if (end && end - why->message > 2)
         end[-2] = '\0';
-    tni_buffer_format(out, "asked again with the same operands, it ");
+    tni_buffer_format(out, "run again with the same operands, it ");
     if (status)
         tni_buffer_format(out, "fails: %.120s", why->message);
     else

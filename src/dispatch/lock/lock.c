@@ -111,9 +111,9 @@ static tn_status check_single(const char *path, const tni_selections *read, tn_e
         const tni_selection *a = sorted[i - 1], *b = sorted[i];
         if (strcmp(a->problem, b->problem) == 0 && strcmp(a->device, b->device) == 0)
             status = tn_fail(err, TN_CORRUPT, 0, "lock",
-                             "%s: found %.96s, expected %.96s alone, of line %u, for %.120s",
-                             tni_form_place(path, b->line, place), b->kernel, a->kernel,
-                             (unsigned)a->line, b->problem);
+                             "%s: expected only %.96s, of line %u, for %.120s, got %.96s",
+                             tni_form_place(path, b->line, place), a->kernel, (unsigned)a->line,
+                             b->problem, b->kernel);
     }
     tni_release(sorted);
     return status;
@@ -144,10 +144,10 @@ static tn_status check_other(const loaded *in, const entry *made, tn_error *err)
             strcmp(e->selection->kernel, made->selection->kernel) != 0)
             return tn_fail(
                 err, TN_CORRUPT, 0, "lock",
-                "%s: found %.96s, expected %.96s as in line %u: kernels are not chosen by "
-                "numbers such as alpha",
-                tni_form_place(in->path, made->selection->line, place), made->selection->kernel,
-                e->selection->kernel, (unsigned)e->selection->line);
+                "%s: expected %.96s as in line %u, got %.96s: numbers such as alpha do not "
+                "affect the choice",
+                tni_form_place(in->path, made->selection->line, place), e->selection->kernel,
+                (unsigned)e->selection->line, made->selection->kernel);
     }
     return TN_OK;
 }
@@ -360,12 +360,12 @@ static bool is_locked_kernel(const tni_selection *s, const tni_kernel *kernel, i
                           (unsigned)s->line, s->kernel);
     if (s->version != kernel->row->version)
         return tni_refuse(why, TN_REFUSE_LOCK, "version", s->version, kernel->row->version,
-                          "%s:%u locks version %lld of it", path, (unsigned)s->line,
+                          "%s:%u locks its version %lld", path, (unsigned)s->line,
                           (long long)s->version);
     if (s->numerics != kernel->row->numerics)
         return tni_refuse(why, TN_REFUSE_LOCK, "numerics", (int64_t)s->numerics,
-                          (int64_t)kernel->row->numerics, "%s:%u locks other promises of it", path,
-                          (unsigned)s->line);
+                          (int64_t)kernel->row->numerics, "%s:%u locks it with other numerics",
+                          path, (unsigned)s->line);
     if (s->library_version != version)
         return tni_refuse(why, TN_REFUSE_LOCK, "library version", s->library_version, version,
                           "%s:%u locks %s of %s", path, (unsigned)s->line,
@@ -384,8 +384,8 @@ static bool permits(const tni_question *question, const tni_kernel *kernel, int6
     if (e)
         return is_locked_kernel(e->selection, kernel, version, why);
     return !current->selections.strict ||
-           tni_refuse(why, TN_REFUSE_LOCK, "problem", 1, 0, "%s is strict and does not name it",
-                      current->path);
+           tni_refuse(why, TN_REFUSE_LOCK, "problem", 1, 0,
+                      "%s is strict and does not contain the problem", current->path);
 }
 
 void tni_lock_ignore(bool ignored)
@@ -399,7 +399,7 @@ bool tni_lock_permits(const tni_question *question, const tni_kernel *kernel,
     if (tni_thread_state_own.unlocked)
         return true;
     if (!begin())
-        return tni_refuse(why, TN_REFUSE_BUSY, variable, 1, 0, "no memory for the lock now");
+        return tni_refuse(why, TN_REFUSE_BUSY, variable, 1, 0, "no memory for the lock");
     if (atomic_load_explicit(&state, memory_order_acquire) == NOTHING)
         return true;
     (void)tni_device_described(question->device);
@@ -421,8 +421,8 @@ void tni_lock_tell_alignment(const tni_question *question, const tni_kernel *ker
     const entry *e = current && !current->failure.status ? find(question) : NULL;
     if (e && strcmp(e->selection->kernel, kernel->row->name) == 0) {
         snprintf(text, sizeof text,
-                 "%s:%u locks it for this problem: align the memory, or write the lock for its "
-                 "alignment, too",
+                 "%s:%u locks it for this problem: align the memory, or write the lock for "
+                 "this alignment too",
                  current->path, (unsigned)e->selection->line);
         tn_text_fit(why->text, sizeof why->text, text);
     }

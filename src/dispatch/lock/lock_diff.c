@@ -114,8 +114,7 @@ static const tni_contender *find_candidate(const tni_choice *choice, const char 
 static void add_refused(const checking *c, const tni_lock_line *line, const tni_contender *verdict)
 {
     if (!verdict)
-        tni_lock_report_add(c->to, line,
-                            "%s: locked to %s, and no module here has that kernel for it",
+        tni_lock_report_add(c->to, line, "%s: locked to %s, but no module has that kernel",
                             line->problem, line->locked);
     else
         tni_lock_report_add(
@@ -157,9 +156,9 @@ static bool add_version(const checking *c, tni_lock_line *line, const tni_select
     }
     if (s->library_version == library || device->plans_only)
         return false;
-    tni_lock_report_add(c->to, line, "%s: %s goes through %s of %s in the lock, %s here",
-                        line->problem, s->kernel, tni_lock_version(s->library_version, locked),
-                        shown(s->library), tni_lock_version(library, here));
+    tni_lock_report_add(c->to, line, "%s: %s uses %s of %s in the lock, %s here", line->problem,
+                        s->kernel, tni_lock_version(s->library_version, locked), shown(s->library),
+                        tni_lock_version(library, here));
     return true;
 }
 
@@ -171,11 +170,12 @@ static void add_taken(const checking *c, tni_lock_line *line, const tni_selectio
         return;
     if (strcmp(line->found, line->locked) != 0) {
         line->kind = TN_LOCK_ROW_KERNEL;
-        tni_lock_report_add(c->to, line, "%s: locked to %s, without the lock %s would be taken",
+        tni_lock_report_add(c->to, line, "%s: locked to %s; without the lock, %s would be chosen",
                             line->problem, line->locked, line->found);
     } else if (strcmp(settings, s->settings) != 0) {
         line->kind = TN_LOCK_ROW_SETTINGS;
-        tni_lock_report_add(c->to, line, "%s: %s was chosen with the settings %s, here they are %s",
+        tni_lock_report_add(c->to, line,
+                            "%s: %s was chosen with the settings %s, but here they are %s",
                             line->problem, line->locked, shown(s->settings), shown(settings));
     } else {
         line->kind = TN_LOCK_ROW_SAME;
@@ -303,10 +303,10 @@ static void compare_both(const tni_selection *a, const tni_selection *b, const c
     } else if (a->library_version != b->library_version) {
         char first[TNI_LOCK_VERSION], second[TNI_LOCK_VERSION];
         line.kind = TN_LOCK_ROW_VERSION;
-        tni_lock_report_add(
-            to, &line, "%s: %s goes through %s of %s in the first, %s in the second", problem,
-            a->kernel, tni_lock_version(a->library_version, first),
-            a->library[0] ? a->library : b->library, tni_lock_version(b->library_version, second));
+        tni_lock_report_add(to, &line, "%s: %s uses %s of %s in the first, %s in the second",
+                            problem, a->kernel, tni_lock_version(a->library_version, first),
+                            a->library[0] ? a->library : b->library,
+                            tni_lock_version(b->library_version, second));
     } else if (strcmp(a->settings, b->settings) != 0) {
         line.kind = TN_LOCK_ROW_SETTINGS;
         tni_lock_report_add(to, &line,

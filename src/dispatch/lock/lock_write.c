@@ -28,7 +28,8 @@ typedef struct picks {
 static tn_status check_args(const tn_lock_write_args *args, tn_error *err)
 {
     if (!args || !TN_HAS(args, tn_lock_write_args, flags))
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "args needs its struct_size set");
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "args is NULL, or its struct_size is too small");
     if (!args->path || !args->path[0])
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "args.path is %s",
                        args->path ? "empty" : "NULL");

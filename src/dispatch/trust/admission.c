@@ -35,8 +35,8 @@ static bool untestable(const char *what, double needed, double most, tn_refusal 
 {
     int64_t found = needed < (double)INT64_MAX / 2 ? (int64_t)needed : INT64_MAX;
     return tni_refuse(why, TN_REFUSE_SETTING, what, found, (int64_t)most,
-                      "nobody vouches for it, and to be tested it takes no smaller problem than "
-                      "this one; admission=never takes it untested");
+                      "it is untested, and cannot be tested with a smaller problem than this "
+                      "one; admission=never uses it untested");
 }
 
 /* Whether the problem is within the limits of a test. */
@@ -84,7 +84,7 @@ void tni_trust_quarantine(const tni_kernel *kernel, const tn_device *device,
     tn_text_escape(trust.text, sizeof trust.text);
     if (tni_trust_remember(&exam, &trust, true, NULL))
         return;
-    tni_log(TN_LOG_WARNING, "%s on %s is in quarantine: %s", kernel->row->name, device->id,
+    tni_log(TN_LOG_WARNING, "%s on %s is quarantined: %s", kernel->row->name, device->id,
             trust.text);
     tni_dispatch_stir();
 }
@@ -135,7 +135,7 @@ static TNI_OUT_OF_LINE tn_status try_again(session *s, const tni_plan *plan, con
     s->wrong = !same.ok && !other.ok;
     s->flaky = s->flaky || !s->wrong;
     if (!s->wrong)
-        tni_log(TN_LOG_WARNING, "%s on %s was wrong once, and right when asked again: %s",
+        tni_log(TN_LOG_WARNING, "%s on %s was wrong once, but right when run again: %s",
                 s->exam.kernel->row->name, s->device->id, s->text);
     return TN_OK;
 }
@@ -186,7 +186,7 @@ static tn_status not_now(const session *s, tn_status status, const tn_error *sai
     bool own = status == TN_OUT_OF_MEMORY || status == TN_BUSY || status == TN_DEVICE_LOST ||
                status == TN_UNAVAILABLE || status == TN_INCOMPATIBLE;
     return tn_fail(err, own ? status : TN_BUSY, said->native_code, where,
-                   "%s could not be tested now: %s", s->exam.kernel->row->name, said->message);
+                   "%s could not be tested: %s", s->exam.kernel->row->name, said->message);
 }
 
 /* Tests the small problems, unless the kernel is known to support none of them; then the question's
@@ -220,8 +220,7 @@ static tn_status conclude_apart(const session *s, tn_error *err)
         return status;
     if (s->examined == 0)
         return tn_fail(err, TN_UNSUPPORTED, 0, where,
-                       "%s takes none of the problems that kernels are tested with, nor this one",
-                       name);
+                       "%s supports none of the test problems, nor this problem", name);
     return tni_trust_remember(&s->exam, &(tni_trust){.verdict = TNI_TRUST_PASSED}, !s->flaky, err);
 }
 

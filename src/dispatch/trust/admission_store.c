@@ -221,7 +221,7 @@ tn_status tni_trust_read(const char *text, size_t length, tni_trust *out, tn_err
         tn_text_fit(out->text, sizeof out->text, bad ? why : "");
     } else
         status = tn_fail(err, TN_CORRUPT, 0, where,
-                         "a verdict needs passed, apart, or quarantined and why");
+                         "verdict: expected passed, apart, or quarantined with a reason");
     tni_form_release(form);
     return status;
 }
@@ -401,9 +401,10 @@ tn_status tni_trust_claim(const tni_exam *exam, bool *out_mine, tn_error *err)
         return tni_no_memory(err, where, "a verdict");
     while (found->tested && found->fork == tni_fork_generation() && !status) {
         if (tni_thread_state_own.testing > 0 || tni_pool_inside() || tni_log_inside())
-            status = tn_fail(err, TN_BUSY, 0, where,
-                             "%s is being tested, and a kernel, a task or a log sink cannot wait",
-                             exam->kernel->row->name);
+            status =
+                tn_fail(err, TN_BUSY, 0, where,
+                        "%s is being tested; a kernel, a task or a log sink cannot wait for it",
+                        exam->kernel->row->name);
         else
             tni_condition_wait(&done, &lock);
     }

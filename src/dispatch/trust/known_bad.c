@@ -34,7 +34,7 @@ static void read_users(void)
     if (!status)
         status = tni_notes_parse(text, size, path, &users, &err);
     if (status && status != TN_NOT_FOUND)
-        tni_log(TN_LOG_WARNING, "%s is not taken into account: %s", path, err.message);
+        tni_log(TN_LOG_WARNING, "%s is ignored: %s", path, err.message);
     tni_release(text);
     tni_release(path);
     tni_release(folder);
@@ -68,13 +68,13 @@ bool tni_known_bad(const tni_kernel *kernel, const tn_op *op, const tn_device_pr
         return false;
     char here[64] = "";
     if (note->keys)
-        snprintf(here, sizeof here, "here %lld keys, of at most %lld; ",
+        snprintf(here, sizeof here, "%lld keys, at most %lld are safe; ",
                  (long long)TN_PARAMS(op, attention)->keys, (long long)note->keys - 1);
     const char *reason = note->reason ? note->reason : "known to give wrong results";
     const char *source = note->source ? note->source : "";
     (void)tni_refuse(why, TN_REFUSE_KNOWN_BAD, note->name, note->version_high + 1, library_version,
                      "%s%s%s%s%s%s", here, reason, source[0] ? " (" : "", source,
                      source[0] ? ")" : "",
-                     kernel->row->library ? "; `tenon libraries --try` names its other files" : "");
+                     kernel->row->library ? "; `tenon libraries --try` lists its other files" : "");
     return true;
 }

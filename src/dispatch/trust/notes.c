@@ -80,13 +80,14 @@ static tn_status take_versions(const reading *r)
     const char *text = r->entry->value, *dots = strstr(text, "..");
     size_t length = dots ? (size_t)(dots - text) : strlen(text);
     if (length >= sizeof low || (dots && strlen(dots + 2) >= sizeof high))
-        return refuse(r, "needs A or A..B");
+        return refuse(r, "expected A or A..B");
     memcpy(low, text, length);
     low[length] = '\0';
     tn_text_fit(high, sizeof high, dots ? dots + 2 : low);
     if (!read_version(low, &r->to->version_low) || !read_version(high, &r->to->version_high) ||
         r->to->version_low > r->to->version_high)
-        return refuse(r, "needs A or A..B, each a number or like 1.2.3, the lower one first");
+        return refuse(r, "expected A or A..B, each a number or a version such as 1.2.3, the lower "
+                         "one first");
     return TN_OK;
 }
 
@@ -97,13 +98,14 @@ static tn_status take_dtypes(const reading *r)
     size_t count = 0;
     while (next_word(&at, word, sizeof word)) {
         if (count == TNI_NOTE_WORDS)
-            return refuse(r, "needs at most %d words", TNI_NOTE_WORDS);
+            return refuse(r, "expected at most %d words", TNI_NOTE_WORDS);
         r->to->dtypes[count] = tni_dtype_find(word);
         if (!r->to->dtypes[count++])
             return refuse(r, "no dtype \"%s\"%s", word,
                           tni_words_hint(tni_dtype_nearest(word), hint));
     }
-    return count && !at[strspn(at, " \t,")] ? TN_OK : refuse(r, "needs words separated by commas");
+    return count && !at[strspn(at, " \t,")] ? TN_OK
+                                            : refuse(r, "expected words separated by commas");
 }
 
 static tn_status take_architectures(const reading *r)
@@ -115,7 +117,7 @@ static tn_status take_architectures(const reading *r)
         count++;
     return count && !at[strspn(at, " \t,")]
                ? TN_OK
-               : refuse(r, "needs 1 to %d words separated by commas", TNI_NOTE_WORDS);
+               : refuse(r, "expected 1 to %d words separated by commas", TNI_NOTE_WORDS);
 }
 
 static tn_status take_op(const reading *r)
@@ -123,7 +125,7 @@ static tn_status take_op(const reading *r)
     char hint[TNI_HINT];
     const tni_op_class *class = tni_op_class_find(r->entry->value);
     if (!class)
-        return refuse(r, "no operator is called so%s",
+        return refuse(r, "unknown operator%s",
                       tni_words_hint(tni_op_class_nearest(r->entry->value), hint));
     r->to->op = class->kind;
     return TN_OK;
@@ -136,17 +138,17 @@ static tn_status take_uses(const reading *r)
     const char *at = r->entry->value;
     char word[32];
     if (!class)
-        return refuse(r, "needs an op before it, whose words these are");
+        return refuse(r, "expected an op before it, whose features these are");
     while (next_word(&at, word, sizeof word)) {
         int32_t bit = 0;
         while (class->uses[bit] && strcmp(class->uses[bit], word) != 0)
             bit++;
         if (!class->uses[bit])
-            return refuse(r, "%s uses no \"%s\"", class->word, word);
+            return refuse(r, "%s has no feature \"%s\"", class->word, word);
         r->to->uses |= UINT64_C(1) << bit;
     }
     return r->to->uses && !at[strspn(at, " \t,")] ? TN_OK
-                                                  : refuse(r, "needs words separated by commas");
+                                                  : refuse(r, "expected words separated by commas");
 }
 
 /* For keys that only attention has. The op must come before them. */
@@ -158,19 +160,19 @@ static bool is_of_attention(const reading *r)
 static tn_status take_keys(const reading *r)
 {
     if (!is_of_attention(r))
-        return refuse(r, "needs op = attention or attention-backward before it");
+        return refuse(r, "expected op = attention or attention-backward before it");
     return tni_number_parse(r->entry->value, false, &r->to->keys) && r->to->keys > 0
                ? TN_OK
-               : refuse(r, "needs a number above 0");
+               : refuse(r, "expected a number above 0");
 }
 
 static tn_status take_causal(const reading *r)
 {
     const bool yes = strcmp(r->entry->value, "yes") == 0;
     if (!is_of_attention(r))
-        return refuse(r, "needs op = attention or attention-backward before it");
+        return refuse(r, "expected op = attention or attention-backward before it");
     if (!yes && strcmp(r->entry->value, "no") != 0)
-        return refuse(r, "needs yes or no");
+        return refuse(r, "expected yes or no");
     r->to->causal = yes ? TNI_NOTE_YES : TNI_NOTE_NO;
     return TN_OK;
 }
@@ -208,13 +210,13 @@ static tn_status take_entry(const reading *r)
     const char **text = text_of(r->to, r->entry->key);
     if (text) {
         *text = r->entry->value;
-        return r->entry->value[0] ? TN_OK : refuse(r, "needs a word");
+        return r->entry->value[0] ? TN_OK : refuse(r, "expected a word");
     }
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         if (strcmp(keys[i].key, r->entry->key) == 0)
             return keys[i].take(r);
     }
-    return refuse(r, "no such key; there are library kernel versions op dtypes uses keys "
+    return refuse(r, "unknown key; valid keys: library kernel versions op dtypes uses keys "
                      "causal platform architectures reason source");
 }
 
@@ -227,7 +229,7 @@ static tn_status take_section(const tni_form_section *section, const char *origi
     for (size_t i = 0; i < section->count && !status; i++)
         status = take_entry(&(reading){origin, &section->entries[i], out, err});
     if (!status && !out->library == !out->kernel)
-        status = tn_fail(err, TN_CORRUPT, 0, "notes", "%s: [%.60s] needs a library or a kernel",
+        status = tn_fail(err, TN_CORRUPT, 0, "notes", "%s: [%.60s]: expected a library or a kernel",
                          tni_form_place(origin, section->line, place), section->name);
     return status;
 }
@@ -239,7 +241,7 @@ static tn_status take_sections(tni_notes *io, const char *origin, tn_error *err)
     char place[TNI_FORM_PLACE];
     tn_status status = TN_OK;
     if (outside->count > 0)
-        return tn_fail(err, TN_CORRUPT, 0, "notes", "%s: needs a section before it",
+        return tn_fail(err, TN_CORRUPT, 0, "notes", "%s: expected a section before it",
                        tni_form_place(origin, outside->entries[0].line, place));
     io->notes = tni_alloc_zeroed(sections, sizeof *io->notes);
     if (!io->notes)

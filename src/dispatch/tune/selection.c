@@ -147,8 +147,8 @@ static tn_status read_value(const reading *in, const field *f, const tni_form_en
 {
     static const char *const needs[] = {
         [NUMBER] = "a number",
-        [MICROSECONDS] = "microseconds with three digits behind the point",
-        [NUMERICS] = "words of what is done to numbers",
+        [MICROSECONDS] = "microseconds with three decimals",
+        [NUMERICS] = "names of numeric properties",
     };
     char *at = (char *)to + f->at;
     bool read = true;
@@ -159,8 +159,8 @@ static tn_status read_value(const reading *in, const field *f, const tni_form_en
     default: read = read_numerics(entry->value, (uint64_t *)(void *)at); break;
     }
     return read ? TN_OK
-                : corrupt(in, entry->line, "%s: found \"%.60s\", expected %s", f->key, entry->value,
-                          needs[f->kind]);
+                : corrupt(in, entry->line, "%s: expected %s, got \"%.60s\"", f->key, needs[f->kind],
+                          entry->value);
 }
 
 static size_t field_of(const layout *in, const char *key)
@@ -178,8 +178,8 @@ static tn_status unknown_key(const reading *in, const layout *of, const tni_form
     for (size_t i = 0; i < of->count; i++)
         keys[i] = of->fields[i].key;
     tni_words_join(keys, of->count, list, sizeof list);
-    return corrupt(in, entry->line, "found \"%.40s\", expected of %s: %s", entry->key, of->section,
-                   list);
+    return corrupt(in, entry->line, "%s: expected one of %s, got \"%.40s\"", of->section, list,
+                   entry->key);
 }
 
 static void begin_struct(const layout *of, void *to)
@@ -209,7 +209,7 @@ static tn_status read_section(const reading *in, const layout *of, const tni_for
         if (index == of->count)
             return unknown_key(in, of, entry);
         if (seen[index])
-            return corrupt(in, entry->line, "%s stands there twice", entry->key);
+            return corrupt(in, entry->line, "duplicate key %s", entry->key);
         seen[index] = true;
         tn_status status = of->fields[index].at == SIZE_MAX
                                ? TN_OK
@@ -232,7 +232,7 @@ static tn_status read_setup(const reading *in, const tni_form_section *section, 
     tni_setup *setup = &to->setups[to->setup_count];
     const char *id = section->name + strlen(machine_word);
     if (tni_selections_setup(to, id))
-        return corrupt(in, section->line, "machine %.60s stands there twice", id);
+        return corrupt(in, section->line, "duplicate machine %.60s", id);
     tn_status status = read_section(in, &setup_layout, section, 0, setup);
     if (status)
         return status;
@@ -258,8 +258,8 @@ static tn_status check_problem(const reading *in, const tni_selection *selection
     if (text.failed)
         status = tni_no_memory(in->err, where, "a problem");
     else if (device[0] || strcmp(text.text, selection->problem) != 0)
-        status = corrupt(in, selection->line, "found problem %.120s, expected it as %.120s",
-                         selection->problem, text.text);
+        status = corrupt(in, selection->line, "expected problem %.120s, got %.120s", text.text,
+                         selection->problem);
     tni_buffer_release(&text);
     return status;
 }
@@ -273,10 +273,10 @@ static tn_status read_selection(const reading *in, const tni_form_section *secti
         return status;
     one->line = section->line;
     if (!one->kernel[0])
-        return corrupt(in, one->line, "found no name of a kernel, expected one");
+        return corrupt(in, one->line, "expected a kernel name, got none");
     if (!tni_selections_setup(to, one->device))
         return corrupt(in, one->line,
-                       "found device \"%.60s\", expected one that has a [machine] above",
+                       "expected a device with a [machine] section above, got \"%.60s\"",
                        one->device);
     to->count++;
     return check_problem(in, one);
@@ -311,7 +311,7 @@ static tn_status check_twice(const reading *in, const tni_selections *all)
     qsort(sorted, all->count, sizeof *sorted, compare);
     for (size_t i = 1; !status && i < all->count; i++) {
         if (are_same(sorted[i - 1], sorted[i]))
-            status = corrupt(in, sorted[i]->line, "%.160s on %.40s was selected in line %u already",
+            status = corrupt(in, sorted[i]->line, "%.160s on %.40s: already selected in line %u",
                              sorted[i]->problem, sorted[i]->device, sorted[i - 1]->line);
     }
     tni_release(sorted);
@@ -325,16 +325,14 @@ static tn_status read_head(const reading *in, tni_selections *to)
     int64_t number = 0;
     char place[TNI_FORM_PLACE];
     if (format && tni_number_parse(format, false, &number) && number != TNI_SELECTIONS_FORMAT)
-        return tn_fail(in->err, TN_INCOMPATIBLE, 0, where,
-                       "%s: found format %" PRId64 ", this Tenon reads format %d",
-                       tni_form_place(in->origin, head->entries[0].line, place), number,
-                       TNI_SELECTIONS_FORMAT);
+        return tn_fail(in->err, TN_INCOMPATIBLE, 0, where, "%s: expected format %d, got %" PRId64,
+                       tni_form_place(in->origin, head->entries[0].line, place),
+                       TNI_SELECTIONS_FORMAT, number);
     tn_status status = read_section(in, &head_layout, head, 1, to);
     if (!status && number != TNI_SELECTIONS_FORMAT)
-        return corrupt(in, 1, "format: found \"%.40s\", expected %d", format,
-                       TNI_SELECTIONS_FORMAT);
+        return corrupt(in, 1, "format: expected %d, got \"%.40s\"", TNI_SELECTIONS_FORMAT, format);
     if (!status && to->strict > 1)
-        return corrupt(in, 1, "strict: found %" PRId64 ", expected 0 or 1", to->strict);
+        return corrupt(in, 1, "strict: expected 0 or 1, got %" PRId64, to->strict);
     return status;
 }
 
@@ -354,8 +352,8 @@ static tn_status read_sections(const reading *in, tni_selections *to)
             status = read_setup(in, section, to);
         else
             status =
-                corrupt(in, section->line,
-                        "found [%.60s], expected [machine DEVICE] or [selection]", section->name);
+                corrupt(in, section->line, "expected [machine DEVICE] or [selection], got [%.60s]",
+                        section->name);
     }
     return status;
 }
@@ -396,8 +394,8 @@ static tn_status check_sum(const reading *in, const char *text, size_t length)
     checksum_of(end, length - (size_t)(end - text), sum);
     if (memcmp(text + strlen(checksum_word), sum, TNI_SHA256_HEX - 1) != 0)
         return corrupt(in, 1,
-                       "the checksum is not that of the text, which was changed since it was "
-                       "written; `tenon lock write` writes it anew");
+                       "the checksum does not match: the text was changed after it was written; "
+                       "write it again with `tenon lock write`");
     return TN_OK;
 }
 
@@ -492,9 +490,8 @@ static tn_status write_section(tni_buffer *to, const layout *of, const char *nam
 
 tn_status tni_selections_begin(tni_buffer *to, bool strict, tn_error *err)
 {
-    tni_buffer_add(
-        to, "# Which kernel computes which problem. Not to be edited: its checksum is of all "
-            "that follows it.\n");
+    tni_buffer_add(to, "# Which kernel computes which problem. Do not edit: the checksum covers "
+                       "all lines below it.\n");
     tni_buffer_format(to, "format = %d\ntenon = %s\nstrict = %d\n", TNI_SELECTIONS_FORMAT,
                       tn_version(), strict);
     return to->failed ? tni_no_memory(err, where, "the text") : TN_OK;

@@ -148,7 +148,8 @@ tn_status tni_tune(const tni_question *question, const tni_choice *choice, tn_er
 {
     tn_status status = TN_OK;
     if (!take_turn())
-        return tn_fail(err, TN_BUSY, 0, "tuning", "it cannot be waited for here");
+        return tn_fail(err, TN_BUSY, 0, "tuning",
+                       "tuning is in progress, and this call cannot wait for it");
     if (tni_tuning_is_due(question, choice))
         status = tune(question, choice, err);
     end_turn();

@@ -156,7 +156,7 @@ static tn_status time_in_order(bench *b, contender *c, double *out_ns, tn_error 
 /* Synchronizes, because work that was queued before the failure may still run. */
 static void leave_out(bench *b, contender *c, tn_status status, const tn_error *why)
 {
-    tni_log(TN_LOG_INFO, "tuning leaves %s out: %s", c->timed->kernel->row->name, why->message);
+    tni_log(TN_LOG_INFO, "tuning skips %s: %s", c->timed->kernel->row->name, why->message);
     (void)tn_stream_synchronize(b->stream, NULL);
     c->is_out = true;
     c->timed->ns = TNI_TIME_FAILED;
@@ -186,7 +186,7 @@ static void plan(bench *b, contender *c)
     tn_error why;
     only.only = c->timed->kernel;
     if (tni_plan_make(&only, &c->plan, &why)) {
-        tni_log(TN_LOG_INFO, "tuning leaves %s out: %s", only.only->row->name, why.message);
+        tni_log(TN_LOG_INFO, "tuning skips %s: %s", only.only->row->name, why.message);
         c->is_out = true;
     }
 }
@@ -216,7 +216,7 @@ static tn_graph *record(const bench *b, const contender *c)
 {
     const tni_kernel *kernel = c->timed->kernel;
     tn_graph *made = NULL;
-    tn_error why = {.message = "it is run for many at once"};
+    tn_error why = {.message = "it runs several problems at once"};
     if (tni_kernel_takes_many(kernel) || tn_graph_begin(b->stream, &why))
         goto fail;
     if (!tni_graph_of(b->stream)->native) {
@@ -228,7 +228,7 @@ static tn_graph *record(const bench *b, const contender *c)
     else if (!tn_graph_end(b->stream, &made, &why))
         return made;
 fail:
-    tni_log(TN_LOG_INFO, "tuning cannot hold a stream by %s: %s", kernel->row->name, why.message);
+    tni_log(TN_LOG_INFO, "tuning cannot hold a stream with %s: %s", kernel->row->name, why.message);
     return NULL;
 }
 
@@ -297,7 +297,8 @@ static void let_go(bench *b)
     b->hold_fails = false;
     b->places = 1;
     b->place = 0;
-    tni_log(TN_LOG_INFO, "tuning times calls as they are queued: the stream cannot be held");
+    tni_log(TN_LOG_INFO,
+            "tuning times calls without holding the stream: the stream cannot be held");
     calibrate_all(b);
 }
 
