@@ -188,7 +188,7 @@ static bool find_here(const key *k, tni_lease *out)
 }
 
 /* Lends a plan whose reference the caller holds. Stores it in the thread's place, unless the plan
- * that is there is running. */
+ * in that place is running. */
 static void lend(tni_plan *plan, tni_lease *out)
 {
     thread *here = this_thread();
@@ -239,7 +239,7 @@ static void keep_state(tni_state *state)
     *list = tni_state_retain(state);
 }
 
-/* The plan holds a reference of its own to the state. */
+/* The plan holds its own reference to the state. */
 static void give_up_state(tni_state *state)
 {
     tni_state **at = states_of(state->hash);

@@ -67,7 +67,7 @@ static void show(const tni_contender *v, tn_candidate *out)
                           .note = v->why.code ? "" : v->why.text};
 }
 
-/* Returns what a call with these arguments (may be NULL) would report for a candidate. */
+/* Returns the status that a call with these arguments (may be NULL) would have for a candidate. */
 static tn_status check_call(const tni_question *question, const tni_contender *candidate,
                             const tni_call_args *args, tn_error *err)
 {

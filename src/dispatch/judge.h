@@ -65,7 +65,7 @@ int32_t tni_refusal_progress(int32_t code);
  * where formatting would take most of the time. */
 bool tni_refuse_words(tn_refusal *why, int32_t code, const char *what, const char *const *words);
 
-/* Fills in a refusal, with a text that says what would help; always returns false. */
+/* Fills in a refusal, with a text that suggests a remedy; always returns false. */
 bool tni_refuse(tn_refusal *why, int32_t code, const char *what, int64_t needed, int64_t found,
                 const char *format, ...) TN_PRINTF(6, 7);
 

@@ -53,7 +53,7 @@ struct tni_plan {
 tn_status tni_choose(const tni_question *question, tni_choice *out_choice, size_t *out_index,
                      tn_error *err);
 
-/* Fills in the state of a candidate, except for what its kernel makes. */
+/* Fills in the state of a candidate, except for the kernel's own plan. */
 void tni_state_begin(const tni_question *question, const tni_contender *of, tni_state *out);
 
 /* Lets the kernel make its own plan. The caller releases *out. TN_UNSUPPORTED is recorded: the
@@ -82,8 +82,8 @@ static inline tni_plan *tni_plan_retain(tni_plan *plan)
 tn_status tni_prepared_check(const tni_question *question, tni_choice *choice, tn_error *err);
 
 /* Checks that the workspace of a call, if it has one, suffices for a kernel that needs `needed`
- * bytes. Calls and explanations share this check. Otherwise fails with TN_INVALID_ARGUMENT and says
- * what is needed. */
+ * bytes. Calls and explanations share this check. Otherwise fails with TN_INVALID_ARGUMENT and
+ * reports the needed size and alignment. */
 tn_status tni_workspace_check(const tni_call_args *args, const tn_kernel_row *row, uint64_t needed,
                               const char *where, tn_error *err);
 

@@ -1,5 +1,5 @@
 /* Conditions under which a backend of the family can be used, as table rows: each has a name, when
- * it applies, and a function that reports what is needed and what was found. */
+ * it applies, and a function that reports the value needed and the value found. */
 #ifndef TNI_DISPATCH_ATTENTION_CONDITIONS_H
 #define TNI_DISPATCH_ATTENTION_CONDITIONS_H
 

@@ -217,7 +217,7 @@ static tn_status decide(const layer *l, const tn_op *op, tni_choice **out, tn_er
     return *out ? tni_decide(&question, *out, err) : tni_no_memory(err, where, "a decision");
 }
 
-/* Determines the request and the device. The caller releases what is made from here on, also on
+/* Determines the request and the device. The caller releases the layer with `end`, also on
  * failure. */
 static tn_status begin(layer *l, const tn_context *context, const tn_attention_backend_args *args,
                        tn_error *err)

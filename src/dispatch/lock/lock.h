@@ -15,8 +15,8 @@ const char *tni_lock_names(const tni_question *question, char room[TNI_LOCK_KERN
 void tni_lock_tell_alignment(const tni_question *question, const tni_kernel *kernel,
                              tn_refusal *why);
 
-/* Makes this thread's questions ignore the active lock, to find out what is chosen without it; with
- * false, applies it again. */
+/* Makes this thread's questions ignore the active lock, to find the choice without it; with false,
+ * applies it again. */
 void tni_lock_ignore(bool ignored);
 
 /* Reads a lock: the selections of the file. Fails if a problem of a device has two kernels. */

@@ -100,7 +100,7 @@ typedef struct session {
     bool apart;       /* the kernel supports none of the small problems */
     bool flaky;       /* a result was wrong once but not again */
     bool wrong;
-    char text[224]; /* what was wrong */
+    char text[224]; /* the error */
     tn_op op;       /* the current small problem */
 } session;
 

@@ -16,7 +16,7 @@ typedef struct tni_exam {
 typedef struct tni_trust {
     int32_t
         verdict; /* TNI_TRUST_UNTESTED, _PASSED; for a kernel in general also _QUARANTINED, _APART */
-    char text[224]; /* for _QUARANTINED: what was wrong */
+    char text[224]; /* for _QUARANTINED: the error */
 } tni_trust;
 
 /* Looks up a verdict. UNTESTED also if out of memory. The cache directory is read once for each

@@ -34,8 +34,8 @@ typedef struct tni_notes {
     size_t count;
 } tni_notes;
 
-/* Fails with TN_CORRUPT and a message with "origin:line", what was found and what is needed. On
- * failure *out is unchanged. */
+/* Parses a list. Fails with TN_CORRUPT and a message with "origin:line", the found and the expected
+ * value. On failure *out is unchanged. */
 tn_status tni_notes_parse(const char *text, size_t length, const char *origin, tni_notes *out,
                           tn_error *err);
 void tni_notes_release(tni_notes *notes);

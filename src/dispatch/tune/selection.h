@@ -1,4 +1,4 @@
-/* Which kernel computes which problem, as text: what tuning keeps, and what a lock holds.
+/* Which kernel computes which problem, as text: the form of tuning results and locks.
  *
  *     checksum = sha256:6b0c...         of all that follows, CR LF counting as LF
  *     format = 1
@@ -10,7 +10,7 @@
  *     problem = matmul:f32:m=64,n=64,k=64
  *     device = cpu:0                    and kernel, version, module, library, library_version, ...
  *
- * What is left out is unknown, or none exists. Thread-safety: a text that was read is constant. */
+ * Omitted entries are unknown or do not apply. Thread-safety: a text that was read is constant. */
 #ifndef TNI_DISPATCH_SELECTION_H
 #define TNI_DISPATCH_SELECTION_H
 
@@ -56,7 +56,7 @@ typedef struct tni_selections {
 } tni_selections;
 
 /* Parses a text. Fails with TN_CORRUPT if it was changed since it was written or is invalid
- * otherwise; the message has "origin:line", what was found and what was expected. Fails with
+ * otherwise; the message has "origin:line", the expected and the found value. Fails with
  * TN_INCOMPATIBLE for another format. A text with a wrong checksum is not parsed at all. In the
  * result, problems are canonical, every device has its setup, and no kernel occurs twice for one
  * problem of a device. */

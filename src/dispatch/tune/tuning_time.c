@@ -119,7 +119,7 @@ static tn_status read_events(const bench *b, double *out_ns, tn_error *err)
     return status;
 }
 
-/* Times the calls between two events, while the stream is held; *out_late tells whether the hold
+/* Times the calls between two events, while the stream is held; *out_late is whether the hold
  * ended before all calls were queued. Any failure except that of the calls counts as a failure of
  * the hold. */
 static tn_status time_held(bench *b, const contender *c, double *out_ns, int32_t *out_late,
