@@ -46,7 +46,7 @@ typedef struct thread {
 
 _Thread_local tni_thread_state tni_thread_state_own;
 
-static thread *mine(void)
+static thread *current_thread(void)
 {
     return (thread *)tni_thread_state_own.kept;
 }
@@ -61,19 +61,19 @@ static struct {
 } cache = {.lock = TNI_MUTEX_INIT};
 static tni_once watched = TNI_ONCE_INIT;
 
-static void lock(void)
+static void lock_cache(void)
 {
     tni_mutex_lock(&cache.lock);
 }
 
-static void unlock(void)
+static void unlock_cache(void)
 {
     tni_mutex_unlock(&cache.lock);
 }
 
-static void watch(void)
+static void watch_forks(void)
 {
-    static const tni_fork_hook hook = {lock, unlock, unlock};
+    static const tni_fork_hook hook = {lock_cache, unlock_cache, unlock_cache};
     tni_fork_watch(&hook);
 }
 
@@ -107,7 +107,7 @@ tni_epoch tni_plan_epoch(const tni_plan *plan)
         .device_epoch = (int32_t)(uint32_t)end[-4], .generation = end[-2], .processor = end[-1]};
 }
 
-static bool is_of(const tni_plan *plan, const key *k)
+static bool has_key(const tni_plan *plan, const key *k)
 {
     return plan->hash == k->hash && plan->key_count == k->count &&
            memcmp(plan->key, k->words, k->count * sizeof k->words[0]) == 0;
@@ -126,15 +126,15 @@ static bool is_of_any_alignment(const tni_plan *plan, const key *k)
 static void thread_ends(tni_thread_end *end)
 {
     thread *ending = (thread *)end;
-    if (mine() == ending)
+    if (current_thread() == ending)
         tni_thread_state_own.kept = NULL;
     tni_fast_path_release(ending->kept.fast_path);
-    lock();
+    lock_cache();
     *(ending->before ? &ending->before->next : &cache.threads) = ending->next;
     if (ending->next)
         ending->next->before = ending->before;
     cache.hits += atomic_load_explicit(&ending->hits, memory_order_relaxed);
-    unlock();
+    unlock_cache();
     for (size_t i = 0; i < PLACES; i++)
         tni_plan_release(ending->places[i].plan);
     tni_release(ending);
@@ -143,8 +143,8 @@ static void thread_ends(tni_thread_end *end)
 /* Returns NULL if out of memory: then every call looks in the shared table. */
 static thread *this_thread(void)
 {
-    if (mine())
-        return mine();
+    if (current_thread())
+        return current_thread();
     thread *made = tni_alloc_zeroed(1, sizeof *made);
     if (!made)
         return NULL;
@@ -153,13 +153,13 @@ static thread *this_thread(void)
         tni_release(made);
         return NULL;
     }
-    tni_once_run(&watched, watch);
-    lock();
+    tni_once_run(&watched, watch_forks);
+    lock_cache();
     made->next = cache.threads;
     if (made->next)
         made->next->before = made;
     cache.threads = made;
-    unlock();
+    unlock_cache();
     tni_thread_state_own.kept = &made->kept;
     return made;
 }
@@ -176,11 +176,11 @@ bool tni_lease_again(tni_thread_kept *kept, tni_plan *plan)
     return true;
 }
 
-static bool find_here(const key *k, tni_lease *out)
+static bool find_in_thread(const key *k, tni_lease *out)
 {
-    thread *here = mine();
+    thread *here = current_thread();
     place *at = here ? &here->places[k->hash % PLACES] : NULL;
-    if (!at || !at->plan || !is_of(at->plan, k) || !tni_lease_again(&here->kept, at->plan))
+    if (!at || !at->plan || !has_key(at->plan, k) || !tni_lease_again(&here->kept, at->plan))
         return false;
     at->uses++;
     *out = (tni_lease){.plan = at->plan, .uses = &at->uses};
@@ -189,7 +189,7 @@ static bool find_here(const key *k, tni_lease *out)
 
 /* Lends a plan whose reference the caller holds. Stores it in the thread's place, unless the plan
  * in that place is running. */
-static void lend(tni_plan *plan, tni_lease *out)
+static void lend_plan(tni_plan *plan, tni_lease *out)
 {
     thread *here = this_thread();
     place *at = here ? &here->places[plan->hash % PLACES] : NULL;
@@ -240,7 +240,7 @@ static void keep_state(tni_state *state)
 }
 
 /* The plan holds its own reference to the state. */
-static void give_up_state(tni_state *state)
+static void drop_state(tni_state *state)
 {
     tni_state **at = states_of(state->hash);
     if (--state->kept > 0)
@@ -272,10 +272,10 @@ static tni_plan **bucket_of(uint64_t hash)
     return &cache.buckets[hash / PLACES % BUCKETS];
 }
 
-static tni_plan *find(const key *k)
+static tni_plan *find_plan(const key *k)
 {
     tni_plan *plan = *bucket_of(k->hash);
-    while (plan && !is_of(plan, k))
+    while (plan && !has_key(plan, k))
         plan = plan->next;
     return plan;
 }
@@ -288,13 +288,13 @@ static void link_newest(shelf *to, tni_plan *plan)
     to->newest = plan;
 }
 
-static void leave_order(shelf *from, tni_plan *plan)
+static void unlink_plan(shelf *from, tni_plan *plan)
 {
     *(plan->newer ? &plan->newer->older : &from->newest) = plan->older;
     *(plan->older ? &plan->older->newer : &from->oldest) = plan->newer;
 }
 
-static void add(shelf *to, tni_plan *plan)
+static void add_plan(shelf *to, tni_plan *plan)
 {
     tni_plan **bucket = bucket_of(plan->hash);
     plan->next = *bucket;
@@ -306,33 +306,33 @@ static void add(shelf *to, tni_plan *plan)
 }
 
 /* The cache's reference passes to the caller. */
-static void take_out(shelf *from, tni_plan *plan)
+static void remove_plan(shelf *from, tni_plan *plan)
 {
     tni_plan **at = bucket_of(plan->hash);
     while (*at != plan)
         at = &(*at)->next;
     *at = plan->next;
-    leave_order(from, plan);
+    unlink_plan(from, plan);
     from->size--;
     from->bytes -= (int64_t)plan->bytes;
-    give_up_state(plan->state);
+    drop_state(plan->state);
     atomic_store_explicit(&plan->dead, true, memory_order_release);
 }
 
 /* Removes plans until the limits hold. Returns them as a list linked by `next`, to be released
  * without the lock. */
-static tni_plan *evict(shelf *from, int64_t most, int64_t most_bytes)
+static tni_plan *evict_plans(shelf *from, int64_t most, int64_t most_bytes)
 {
     tni_plan *gone = NULL;
     int64_t rounds = from->size;
     while (from->oldest && (from->size > most || from->bytes > most_bytes)) {
         tni_plan *plan = from->oldest;
         if (rounds-- > 0 && atomic_exchange_explicit(&plan->used, false, memory_order_relaxed)) {
-            leave_order(from, plan);
+            unlink_plan(from, plan);
             link_newest(from, plan);
             continue;
         }
-        take_out(from, plan);
+        remove_plan(from, plan);
         from->evictions++;
         plan->next = gone;
         gone = plan;
@@ -370,11 +370,11 @@ static tni_plan *find_of_alignment(const tni_question *question, const key *k, b
 static void write_unaligned(const tni_question *question, const key *k, tni_buffer *out)
 {
     tn_op op = *question->op;
-    lock();
+    lock_cache();
     const tni_plan *plan = find_of_alignment(question, k, false);
     if (plan)
         tni_alignments_set(&op, tni_key_alignments(plan->key));
-    unlock();
+    unlock_cache();
     if (plan)
         tni_problem_write(&op, question->device->id, out);
 }
@@ -412,11 +412,11 @@ static tni_state *share_state(const tni_question *question, const tni_contender 
                               tni_state *like)
 {
     tni_state_begin(question, of, like);
-    lock();
+    lock_cache();
     tni_state *found = find_state(like);
     if (found)
         tni_state_retain(found);
-    unlock();
+    unlock_cache();
     return found;
 }
 
@@ -455,13 +455,13 @@ static void choose_candidate(tni_choice *choice, size_t index)
 static size_t find_kept(const tni_question *question, const key *k, const tni_choice *choice)
 {
     size_t index = 0;
-    tni_once_run(&watched, watch);
-    lock();
-    const tni_plan *plan = find(k);
+    tni_once_run(&watched, watch_forks);
+    lock_cache();
+    const tni_plan *plan = find_plan(k);
     plan = plan ? plan : find_of_alignment(question, k, true);
     while (index < choice->admitted && !(plan && choice->candidates[index].kernel == plan->kernel))
         index++;
-    unlock();
+    unlock_cache();
     return index;
 }
 
@@ -483,25 +483,26 @@ tn_status tni_prepared_check(const tni_question *question, tni_choice *choice, t
 
 /* Inserts a new plan, unless another thread inserted an equal one first. Returns the plan that is
  * in the cache, with a reference for the caller. Must be called without the lock. */
-static tni_plan *keep(const tni_question *question, const key *k, bool shared, tni_plan *made)
+static tni_plan *insert_plan(const tni_question *question, const key *k, bool shared,
+                             tni_plan *made)
 {
     int64_t most = tn_setting_value(question->context, TN_SETTING_PLAN_CACHE_SIZE);
     int64_t most_bytes = tn_setting_value(question->context, TN_SETTING_PLAN_CACHE_BYTES);
     tni_plan *gone = NULL;
-    lock();
+    lock_cache();
     shelf *on = shelf_of(question->device);
-    tni_plan *other = find(k);
+    tni_plan *other = find_plan(k);
     if (other) {
         tni_plan_retain(other);
     } else if (on) {
         on->misses++;
         on->shared += shared;
         if (most > 0 && (int64_t)made->bytes <= most_bytes)
-            add(on, made);
-        gone = evict(on, most, most_bytes);
+            add_plan(on, made);
+        gone = evict_plans(on, most, most_bytes);
     }
-    bool kept = !other && made->key_count > 0 && find(k) == made;
-    unlock();
+    bool kept = !other && made->key_count > 0 && find_plan(k) == made;
+    unlock_cache();
     release_all(gone);
     if (other) {
         tni_plan_release(made);
@@ -520,8 +521,8 @@ static bool may_make_plans(const tni_question *question, bool preparing)
 /* Binds the chosen candidate to a plan and caches it. If plans may not be made, uses the first
  * prepared candidate from `index` on; a plan of a candidate that was not chosen is not cached. Must
  * be called without the lock. */
-static tn_status bind(const tni_question *question, bool preparing, const key *k,
-                      const tni_choice *choice, size_t index, tni_plan **out, tn_error *err)
+static tn_status bind_plan(const tni_question *question, bool preparing, const key *k,
+                           const tni_choice *choice, size_t index, tni_plan **out, tn_error *err)
 {
     tni_state like;
     tni_plan *made = NULL;
@@ -543,12 +544,12 @@ static tn_status bind(const tni_question *question, bool preparing, const key *k
     made->hash = k->hash;
     tni_fallback_count(question, choice, taken);
     atomic_store_explicit(&made->dead, taken != index, memory_order_release);
-    *out = taken == index ? keep(question, k, shared, made) : made;
+    *out = taken == index ? insert_plan(question, k, shared, made) : made;
     return TN_OK;
 }
 
-static tn_status make(const tni_question *question, bool preparing, const key *k, tni_plan **out,
-                      tn_error *err)
+static tn_status choose_and_bind(const tni_question *question, bool preparing, const key *k,
+                                 tni_plan **out, tn_error *err)
 {
     size_t index = 0;
     if (question->recorded)
@@ -563,7 +564,7 @@ static tn_status make(const tni_question *question, bool preparing, const key *k
         status = tni_choose(question, choice, &index, err);
         if (status)
             continue;
-        status = bind(question, preparing, k, choice, index, out, err);
+        status = bind_plan(question, preparing, k, choice, index, out, err);
         again = tni_choose_again(question, &choice->candidates[index], status);
     }
     tni_release(choice);
@@ -573,8 +574,8 @@ static tn_status make(const tni_question *question, bool preparing, const key *k
 /* With `serves`, also accepts a plan that was made for less alignment. */
 static tni_plan *find_in_table(const tni_question *question, const key *k, bool serves)
 {
-    lock();
-    tni_plan *found = find(k);
+    lock_cache();
+    tni_plan *found = find_plan(k);
     if (!found && serves)
         found = find_of_alignment(question, k, true);
     if (found) {
@@ -582,7 +583,7 @@ static tni_plan *find_in_table(const tni_question *question, const key *k, bool 
         atomic_store_explicit(&found->used, true, memory_order_relaxed);
         cache.hits++;
     }
-    unlock();
+    unlock_cache();
     return found;
 }
 
@@ -592,17 +593,17 @@ tn_status tni_lease_take(const tni_question *question, bool preparing, tni_lease
     key k;
     bool keeps = question->context->value[TN_SETTING_PLAN_CACHE_SIZE] > 0;
     make_key(question, &k);
-    if (keeps && find_here(&k, out))
+    if (keeps && find_in_thread(&k, out))
         return TN_OK;
     tni_decide_request(question);
     make_key(question, &k);
-    tni_once_run(&watched, watch);
+    tni_once_run(&watched, watch_forks);
     bool serves = question->recorded || !may_make_plans(question, preparing);
     tni_plan *plan = keeps ? find_in_table(question, &k, serves) : NULL;
-    tn_status status = plan ? TN_OK : make(question, preparing, &k, &plan, err);
+    tn_status status = plan ? TN_OK : choose_and_bind(question, preparing, &k, &plan, err);
     if (!status && plan) { /* both hold or neither does */
-        bool stands_in = serves && (!is_of(plan, &k) || atomic_load(&plan->dead));
-        lend(plan, out);
+        bool stands_in = serves && (!has_key(plan, &k) || atomic_load(&plan->dead));
+        lend_plan(plan, out);
         out->stands_in = stands_in;
     }
     return status;
@@ -640,7 +641,7 @@ tn_status tn_plan_cache_state_get(const tn_context *context, tn_device *device, 
     if (status)
         return status;
     context = tni_context_or_current(context);
-    lock();
+    lock_cache();
     made.hits = cache.hits;
     for (const thread *t = cache.threads; t; t = t->next)
         made.hits += atomic_load_explicit(&t->hits, memory_order_relaxed);
@@ -652,7 +653,7 @@ tn_status tn_plan_cache_state_get(const tn_context *context, tn_device *device, 
         made.shared += s->shared;
         made.evictions += s->evictions;
     }
-    unlock();
+    unlock_cache();
     made.struct_size = out->struct_size;
     made.max_size = tn_setting_value(context, TN_SETTING_PLAN_CACHE_SIZE);
     made.max_bytes = tn_setting_value(context, TN_SETTING_PLAN_CACHE_BYTES);
@@ -663,18 +664,18 @@ tn_status tn_plan_cache_state_get(const tn_context *context, tn_device *device, 
 void tn_plan_cache_clear(tn_device *device, int32_t op)
 {
     tni_plan *gone = NULL;
-    lock();
+    lock_cache();
     for (shelf *s = cache.shelves; s; s = s->next) {
         tni_plan *older;
         for (tni_plan *plan = s->newest; plan; plan = older) {
             older = plan->older;
             if ((device && s->device != device) || (op != TN_OP_NONE && plan->op.kind != op))
                 continue;
-            take_out(s, plan);
+            remove_plan(s, plan);
             plan->next = gone;
             gone = plan;
         }
     }
-    unlock();
+    unlock_cache();
     release_all(gone);
 }

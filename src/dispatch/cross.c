@@ -41,7 +41,8 @@ static bool is_stray(const tni_asked *asked, int32_t index, const tni_crossing *
 
 /* Copies every byte from the lowest element to the highest, to memory with the same alignment. *out
  * is the address of the first element in the copy. */
-static tn_status copy(tni_crossing *c, const stray *s, const char *where, void **out, tn_error *err)
+static tn_status copy_operand(tni_crossing *c, const stray *s, const char *where, void **out,
+                              tn_error *err)
 {
     const char *lowest = (const char *)tni_tensor_first(s->tensor) + s->extent.low;
     uint64_t bytes = (uint64_t)(s->extent.high - s->extent.low);
@@ -68,14 +69,14 @@ static tn_status copy(tni_crossing *c, const stray *s, const char *where, void *
 }
 
 /* Replaces a stray operand by a tensor on the output's device. */
-static tn_status bring(tni_asked *asked, int32_t index, const stray *s, bool copies,
-                       tni_crossing *c, tn_error *err)
+static tn_status replace_operand(tni_asked *asked, int32_t index, const stray *s, bool copies,
+                                 tni_crossing *c, tn_error *err)
 {
     const tn_tensor *from = s->tensor, *made = &c->tensors[c->count];
     void *first = tni_tensor_first(from);
     tn_status status = TN_OK;
     if (copies && s->extent.elements > 0)
-        status = copy(c, s, asked->class->where, &first, err);
+        status = copy_operand(c, s, asked->class->where, &first, err);
     if (!status)
         status = tn_tensor_wrap(c->device, first, from->dtype, from->shape, from->strides,
                                 from->ndim, NULL, NULL, &c->tensors[c->count], err);
@@ -112,7 +113,7 @@ tn_status tni_cross_begin(tni_asked *asked, bool copies, tni_crossing *out, tn_e
     for (int32_t i = 0; class->operands[i] && !status; i++) {
         stray s;
         if (i != class->output && is_stray(&given, i, out, &s))
-            status = bring(asked, i, &s, copies, out, err);
+            status = replace_operand(asked, i, &s, copies, out, err);
     }
     return status;
 }

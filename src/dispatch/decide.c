@@ -171,7 +171,7 @@ bool tni_rules_permit(const tni_judgement *judged, tn_refusal *why)
 
 /* Shortens a text: first removes phrases that the following words repeat, then cuts at the end. A
  * clause of which too little would remain is removed whole. */
-static void shorten(char *text, size_t room)
+static void shorten_text(char *text, size_t room)
 {
     enum { CLAUSE_LEAST = 32 };
     static const char needless[] = "cannot open shared object file: ";
@@ -210,7 +210,7 @@ static bool refuse_library(const tni_kernel *kernel, char *said, tn_refusal *why
         said[length - end - 2] = '\0';
         room -= end + 2;
     }
-    shorten(said, room);
+    shorten_text(said, room);
     return tni_refuse(why, TN_REFUSE_LIBRARY, kernel->row->library, 1, 0, "%s%s%s", said,
                       has ? "; " : "", has ? remedy : "");
 }
@@ -298,7 +298,7 @@ static double cost_of(const tni_asking *asking, const tn_kernel_row *row)
     return us > 0 && us < HUGE_VAL ? us : 0;
 }
 
-static void predict(const tni_asking *asking, const tn_kernel_row *row, tni_contender *to)
+static void predict_time(const tni_asking *asking, const tn_kernel_row *row, tni_contender *to)
 {
     double compute = asking->flops / row->flops_per_us, move = asking->bytes / row->bytes_per_us;
     double own = cost_of(asking, row);
@@ -325,7 +325,7 @@ static bool is_admitted(const tni_contender *v)
     return v->verdict == TN_VERDICT_ADMITTED || v->verdict == TN_VERDICT_UNTESTED;
 }
 
-static void trust(const tni_asking *asking, int64_t version, tni_contender *to)
+static void check_trust(const tni_asking *asking, int64_t version, tni_contender *to)
 {
     const tni_question *q = asking->question;
     switch (tni_trust_of(q, to->kernel, version, &to->why)) {
@@ -337,7 +337,7 @@ static void trust(const tni_asking *asking, int64_t version, tni_contender *to)
 }
 
 /* Runs the tests in order of cost, the cheapest first. */
-static void try_out(const tni_asking *asking, const tni_kernel *kernel, tni_contender *to)
+static void run_tests(const tni_asking *asking, const tni_kernel *kernel, tni_contender *to)
 {
     const tni_question *q = asking->question;
     bool free = q->only != NULL; /* rules, lock and trust are ignored */
@@ -363,24 +363,24 @@ static void try_out(const tni_asking *asking, const tni_kernel *kernel, tni_cont
         tni_known_bad(kernel, q->op, tni_device_described(q->device), version, &to->why) ||
         tni_declined(q, to, &to->why))
         return;
-    trust(asking, version, to);
+    check_trust(asking, version, to);
     if (is_admitted(to))
         to->tuned_us = tni_tuned_us(q, kernel, &to->level_us);
 }
 
-static void judge(const tni_asking *asking, const tni_kernel *kernel, tni_contender *to)
+static void judge_kernel(const tni_asking *asking, const tni_kernel *kernel, tni_contender *to)
 {
     *to = (tni_contender){
         .kernel = kernel, .verdict = TN_VERDICT_REFUSED, .why = {.struct_size = sizeof to->why}};
     tni_alignments_set(asking->shown, tni_alignments_of(asking->question->op, kernel->alignment));
-    predict(asking, kernel->row, to);
-    try_out(asking, kernel, to);
+    predict_time(asking, kernel->row, to);
+    run_tests(asking, kernel, to);
     if (to->why.code)
         tni_refusal_word(&to->why);
 }
 
 /* Returns 0 for preferred candidates, 1 for neutral ones, 2 for avoided ones. */
-static int32_t standing(const tni_contender *v)
+static int32_t preference_of(const tni_contender *v)
 {
     return v->judged.order == TNI_JUDGED_PREFERRED ? 0
            : v->judged.order == TNI_JUDGED_AVOIDED ? 2
@@ -395,11 +395,11 @@ static bool comes_before(const tni_contender *a, const tni_contender *b)
         return is_admitted(a);
     if (!is_admitted(a))
         return false;
-    if (standing(a) != standing(b))
-        return standing(a) < standing(b);
+    if (preference_of(a) != preference_of(b))
+        return preference_of(a) < preference_of(b);
     if (a->judged.wished != b->judged.wished)
         return a->judged.wished;
-    if (standing(a) == 0 && a->judged.rank != b->judged.rank)
+    if (preference_of(a) == 0 && a->judged.rank != b->judged.rank)
         return a->judged.rank < b->judged.rank;
     if (a->judged.member_rank != b->judged.member_rank)
         return a->judged.member_rank < b->judged.member_rank;
@@ -411,7 +411,7 @@ static bool comes_before(const tni_contender *a, const tni_contender *b)
 }
 
 /* A stable sort. */
-static void sort(tni_choice *choice)
+static void sort_contenders(tni_choice *choice)
 {
     for (size_t i = 1; i < choice->count; i++) {
         for (size_t j = i;
@@ -435,7 +435,7 @@ static int32_t threads_of(const tn_device *device)
     return cores > 0 && cores < INT32_MAX ? (int32_t)cores : 1;
 }
 
-static void ask(const tni_question *question, tn_op *shown, tni_asking *out)
+static void init_asking(const tni_question *question, tn_op *shown, tni_asking *out)
 {
     bool here = is_cpu_here(question->device);
     *shown = *question->op;
@@ -458,7 +458,7 @@ static void judge_all(const tni_asking *asking, const tni_kernel *const *kernels
         out->count = out->admitted = 0;
         for (size_t k = 0; kernels[k] && out->count < TNI_CANDIDATES_MOST; k++) {
             if (!question->only || kernels[k] == question->only)
-                judge(asking, kernels[k], &out->candidates[out->count++]);
+                judge_kernel(asking, kernels[k], &out->candidates[out->count++]);
         }
         after = tni_dispatch_generation();
         if (after == before)
@@ -479,13 +479,13 @@ tn_status tni_decide(const tni_question *question, tni_choice *out, tn_error *er
     if (status)
         return status;
     tni_decide_request(question);
-    ask(question, &shown, &asking);
+    init_asking(question, &shown, &asking);
     if (asking.class->group == TNI_OPS_ATTENTION) {
         tni_backend_request_find(question, &request);
         asking.request = &request;
     }
     judge_all(&asking, kernels, out);
-    sort(out);
+    sort_contenders(out);
     while (out->admitted < out->count && is_admitted(&out->candidates[out->admitted]))
         out->admitted++;
     if (out->admitted > 0 && out->candidates[0].verdict == TN_VERDICT_ADMITTED)
@@ -506,7 +506,7 @@ int32_t tni_refusal_progress(int32_t code)
 
 /* Returns how many tests a candidate passed before it was refused. A candidate that a rule requires
  * or the lock names ranks above all others. */
-static int32_t progress(const tni_contender *v, const char *locked)
+static int32_t count_passed(const tni_contender *v, const char *locked)
 {
     enum { ASKED_FOR = 20 };
     bool named = v->judged.says == TNI_JUDGED_REQUIRED || strcmp(v->kernel->row->name, locked) == 0;
@@ -514,13 +514,14 @@ static int32_t progress(const tni_contender *v, const char *locked)
 }
 
 /* Returns the refused candidate that passed the most tests. */
-static const tni_contender *nearest(const tni_question *question, const tni_choice *choice)
+static const tni_contender *closest_contender(const tni_question *question,
+                                              const tni_choice *choice)
 {
     const tni_contender *best = &choice->candidates[0];
     char room[TNI_LOCK_KERNEL];
     const char *locked = tni_lock_names(question, room);
     for (size_t i = 1; i < choice->count; i++) {
-        if (progress(&choice->candidates[i], locked) > progress(best, locked))
+        if (count_passed(&choice->candidates[i], locked) > count_passed(best, locked))
             best = &choice->candidates[i];
     }
     return best;
@@ -547,7 +548,7 @@ tn_status tni_choice_refused(const tni_question *question, const tni_choice *cho
         request = request || is_by_request(choice->candidates[i].why.code);
         busy = busy || choice->candidates[i].why.code == TN_REFUSE_BUSY;
     }
-    const tni_contender *v = nearest(question, choice);
+    const tni_contender *v = closest_contender(question, choice);
     tni_problem_write(question->op, question->device->id, &text);
     tn_status status =
         tn_fail(err,

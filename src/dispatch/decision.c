@@ -43,7 +43,7 @@ const char *tn_refusal_name(int32_t code)
     }
 }
 
-static void show(const tni_contender *v, tn_candidate *out)
+static void fill_candidate(const tni_contender *v, tn_candidate *out)
 {
     const tni_candidate *names = &v->kernel->names;
     *out = (tn_candidate){.struct_size = sizeof *out,
@@ -94,8 +94,8 @@ static const tn_candidate *find_runs_now(const tn_decision *decision, const tni_
 
 /* Checks the call for the first candidate, and finds which candidate runs now and which rule is not
  * met. */
-static void look_ahead(tn_decision *decision, const tni_question *question,
-                       const tni_call_args *args)
+static void find_next_run(tn_decision *decision, const tni_question *question,
+                          const tni_call_args *args)
 {
     const tni_contender *first = &decision->choice.candidates[0];
     const tni_rule *unmet = tni_fallback_unmet(question, first);
@@ -110,8 +110,8 @@ static void look_ahead(tn_decision *decision, const tni_question *question,
         tni_backends_unpick(decision->backends);
 }
 
-static tn_status fill(tn_decision *decision, const tni_backend_bounds *bounds,
-                      const tni_call_args *args, tn_error *err)
+static tn_status fill_decision(tn_decision *decision, const tni_backend_bounds *bounds,
+                               const tni_call_args *args, tn_error *err)
 {
     const tni_question question = {
         .context = decision->context, .op = &decision->op, .device = decision->device};
@@ -123,7 +123,7 @@ static tn_status fill(tn_decision *decision, const tni_backend_bounds *bounds,
     (void)tni_prepared_check(&question, &decision->choice, &decision->failure);
     decision->count = decision->choice.count;
     for (size_t i = 0; i < decision->count; i++)
-        show(&decision->choice.candidates[i], &decision->candidates[i]);
+        fill_candidate(&decision->choice.candidates[i], &decision->candidates[i]);
     if (tn_op_attention(&decision->op))
         status = tni_backends_make(&question, &decision->choice, bounds, &decision->backends, err);
     if (status)
@@ -131,15 +131,15 @@ static tn_status fill(tn_decision *decision, const tni_backend_bounds *bounds,
     if (decision->choice.admitted == 0)
         (void)tni_choice_refused(&question, &decision->choice, &decision->failure);
     else
-        look_ahead(decision, &question, args);
+        find_next_run(decision, &question, args);
     tni_problem_write(&decision->op, decision->device->id, &text);
     decision->problem = tni_buffer_detach(&text);
     return decision->problem ? TN_OK : tni_no_memory(err, "tn_explain", "a problem's text");
 }
 
-static tn_status explain(const tn_context *context, const tn_op *op, tn_device *device,
-                         const tni_backend_bounds *bounds, const tni_call_args *args,
-                         tn_decision **out, tn_error *err)
+static tn_status explain_op(const tn_context *context, const tn_op *op, tn_device *device,
+                            const tni_backend_bounds *bounds, const tni_call_args *args,
+                            tn_decision **out, tn_error *err)
 {
     if (!out)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tn_explain", "out is NULL");
@@ -153,7 +153,7 @@ static tn_status explain(const tn_context *context, const tn_op *op, tn_device *
     made->backends = NULL;
     made->unmet = "";
     made->runs_now = NULL;
-    tn_status status = fill(made, bounds, args, err);
+    tn_status status = fill_decision(made, bounds, args, err);
     if (status)
         tn_decision_release(made);
     else
@@ -164,7 +164,7 @@ static tn_status explain(const tn_context *context, const tn_op *op, tn_device *
 tn_status tni_explain_within(const tn_context *context, const tn_op *op, tn_device *device,
                              const tni_backend_bounds *bounds, tn_decision **out, tn_error *err)
 {
-    return explain(context, op, device, bounds, NULL, out, err);
+    return explain_op(context, op, device, bounds, NULL, out, err);
 }
 
 tn_status tni_explain_call(const tni_asked *asked, const tni_problem *problem, tn_decision **out,
@@ -172,7 +172,7 @@ tn_status tni_explain_call(const tni_asked *asked, const tni_problem *problem, t
 {
     tni_call_args args;
     memcpy(&args, (const char *)asked->args + asked->class->args.stream, sizeof args);
-    return explain(asked->context, &problem->op, problem->device, NULL, &args, out, err);
+    return explain_op(asked->context, &problem->op, problem->device, NULL, &args, out, err);
 }
 
 tn_status tni_question_parse(const char *problem, tn_op *out_op, tn_device **out_device,
@@ -189,7 +189,7 @@ tn_status tn_explain(const tn_context *context, const char *problem, tn_decision
     tn_op op;
     tn_device *device;
     tn_status status = tni_question_parse(problem, &op, &device, err);
-    return status ? status : explain(context, &op, device, NULL, NULL, out, err);
+    return status ? status : explain_op(context, &op, device, NULL, NULL, out, err);
 }
 
 tn_status tni_prepare(const tn_context *context, const tn_op *op, tn_device *device, tn_error *err)

@@ -22,24 +22,24 @@ static struct {
 } list = {.lock = TNI_MUTEX_INIT};
 static tni_once watched = TNI_ONCE_INIT;
 
-static void lock(void)
+static void lock_declined(void)
 {
     tni_mutex_lock(&list.lock);
 }
 
-static void unlock(void)
+static void unlock_declined(void)
 {
     tni_mutex_unlock(&list.lock);
 }
 
-static void watch(void)
+static void watch_forks(void)
 {
-    static const tni_fork_hook hook = {lock, unlock, unlock};
+    static const tni_fork_hook hook = {lock_declined, unlock_declined, unlock_declined};
     tni_fork_watch(&hook);
 }
 
 /* Must be called with the lock held. Returns NULL if none exists. */
-static declined *find(const tni_state *state)
+static declined *find_declined(const tni_state *state)
 {
     const uint64_t other = tni_hash_words(state->key, state->key_count);
     const size_t count = atomic_load_explicit(&list.count, memory_order_relaxed);
@@ -54,9 +54,9 @@ static declined *find(const tni_state *state)
 
 void tni_declined_note(const tni_state *state, const char *text)
 {
-    tni_once_run(&watched, watch);
-    lock();
-    declined *to = find(state);
+    tni_once_run(&watched, watch_forks);
+    lock_declined();
+    declined *to = find_declined(state);
     if (!to) {
         to = &list.kept[atomic_load_explicit(&list.count, memory_order_relaxed) % KEPT];
         atomic_fetch_add_explicit(&list.count, 1, memory_order_release);
@@ -66,7 +66,7 @@ void tni_declined_note(const tni_state *state, const char *text)
     to->hash = state->hash;
     to->other = tni_hash_words(state->key, state->key_count);
     tn_text_fit(to->text, sizeof to->text, text);
-    unlock();
+    unlock_declined();
 }
 
 bool tni_declined(const tni_question *question, const tni_contender *of, tn_refusal *why)
@@ -75,11 +75,11 @@ bool tni_declined(const tni_question *question, const tni_contender *of, tn_refu
     if (atomic_load_explicit(&list.count, memory_order_acquire) == 0)
         return false;
     tni_state_begin(question, of, &state);
-    lock();
-    const declined *found = find(&state);
+    lock_declined();
+    const declined *found = find_declined(&state);
     if (found)
         (void)tni_refuse(why, TN_REFUSE_OTHER, declined_what, 1, 0, "%s", found->text);
-    unlock();
+    unlock_declined();
     return found != NULL;
 }
 

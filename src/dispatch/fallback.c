@@ -13,19 +13,19 @@ static struct {
 } fallen = {.lock = TNI_MUTEX_INIT};
 static tni_once watched = TNI_ONCE_INIT;
 
-static void lock(void)
+static void lock_fallbacks(void)
 {
     tni_mutex_lock(&fallen.lock);
 }
 
-static void unlock(void)
+static void unlock_fallbacks(void)
 {
     tni_mutex_unlock(&fallen.lock);
 }
 
-static void watch(void)
+static void watch_forks(void)
 {
-    static const tni_fork_hook hook = {lock, unlock, unlock};
+    static const tni_fork_hook hook = {lock_fallbacks, unlock_fallbacks, unlock_fallbacks};
     tni_fork_watch(&hook);
 }
 
@@ -46,8 +46,8 @@ static bool comes_before(const tni_contender *refused, const tni_contender *chos
 
 /* Whether a rule can apply to kernels for the question, and not only to those of another
  * platform. */
-static bool concerns(const tni_rule *rule, const tni_question *question,
-                     const tni_contender *chosen)
+static bool rule_applies(const tni_rule *rule, const tni_question *question,
+                         const tni_contender *chosen)
 {
     const char *platform = question->device->platform->name, *name = rule->selector.name;
     const tn_library *library = NULL;
@@ -77,13 +77,13 @@ const tni_rule *tni_fallback_unmet(const tni_question *question, const tni_conte
         bool met = tni_rule_is_of_members(rule) ? chosen->judged.order == TNI_JUDGED_PREFERRED
                                                 : chosen->judged.wished;
         if (rule->strength == TN_PREFER && !rule->shadowed && !met && rule->setting != unheard &&
-            concerns(rule, question, chosen))
+            rule_applies(rule, question, chosen))
             return rule;
     }
     return NULL;
 }
 
-static void look_at(const tni_contender *v, const tni_contender *chosen, tn_fallbacks *out)
+static void count_contender(const tni_contender *v, const tni_contender *chosen, tn_fallbacks *out)
 {
     int32_t code = v->why.code;
     if (code == TN_REFUSE_NONE)
@@ -98,15 +98,15 @@ static void look_at(const tni_contender *v, const tni_contender *chosen, tn_fall
 }
 
 /* Sets each counter to 0 or 1 for one choice. */
-static void look(const tni_question *question, const tni_choice *choice, size_t chosen,
-                 tn_fallbacks *out)
+static void count_choice(const tni_question *question, const tni_choice *choice, size_t chosen,
+                         tn_fallbacks *out)
 {
     const tni_contender *taken = &choice->candidates[chosen];
     *out = (tn_fallbacks){.avoided = taken->judged.order == TNI_JUDGED_AVOIDED,
                           .preferred = tni_fallback_unmet(question, taken) != NULL};
     for (size_t i = 0; i < choice->count; i++) {
         if (i != chosen)
-            look_at(&choice->candidates[i], taken, out);
+            count_contender(&choice->candidates[i], taken, out);
     }
     out->reference = taken->kernel->reference && choice->count > 1 && !question->only;
 }
@@ -116,13 +116,13 @@ void tni_fallback_count(const tni_question *question, const tni_choice *choice, 
     const tni_kernel *kernel = choice->candidates[chosen].kernel;
     tn_fallbacks found;
     tni_buffer text = {0};
-    look(question, choice, chosen, &found);
+    count_choice(question, choice, chosen, &found);
     if (!(found.preferred | found.avoided | found.unavailable | found.quarantined |
           found.reference))
         return;
     tni_problem_write(question->op, question->device->id, &text);
-    tni_once_run(&watched, watch);
-    lock();
+    tni_once_run(&watched, watch_forks);
+    lock_fallbacks();
     fallen.counts.preferred += found.preferred;
     fallen.counts.avoided += found.avoided;
     fallen.counts.unavailable += found.unavailable;
@@ -130,7 +130,7 @@ void tni_fallback_count(const tni_question *question, const tni_choice *choice, 
     fallen.counts.reference += found.reference;
     snprintf(fallen.counts.last, sizeof fallen.counts.last, "%s is computed by %s",
              tni_buffer_text(&text), kernel->row->name);
-    unlock();
+    unlock_fallbacks();
     tni_log(TN_LOG_INFO, "fell back: %s is computed by %s", tni_buffer_text(&text),
             kernel->row->name);
     tni_buffer_release(&text);
@@ -142,16 +142,16 @@ tn_status tn_fallbacks_get(tn_fallbacks *out, tn_error *err)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tn_fallbacks_get",
                        "out is NULL, or its struct_size is too small");
     size_t size = out->struct_size;
-    lock();
+    lock_fallbacks();
     *out = fallen.counts;
-    unlock();
+    unlock_fallbacks();
     out->struct_size = size;
     return TN_OK;
 }
 
 void tn_fallbacks_reset(void)
 {
-    lock();
+    lock_fallbacks();
     fallen.counts = (tn_fallbacks){0};
-    unlock();
+    unlock_fallbacks();
 }

@@ -55,7 +55,7 @@ static const void *pointer_at(const void *args, size_t offset)
 }
 
 /* Whether the caller's struct is long enough to have this field. Offset 0 means no field. */
-static bool brings(const void *args, size_t offset)
+static bool has_field(const void *args, size_t offset)
 {
     return offset && *(const size_t *)args >= offset + sizeof(void *);
 }
@@ -107,7 +107,7 @@ static bool add_list(signature *s, const void *args, size_t offset)
 
 /* Returns false for calls that are never remembered because their arguments are obviously
  * invalid. */
-static bool sign(const tni_asked *asked, signature *out)
+static bool make_signature(const tni_asked *asked, signature *out)
 {
     const tni_op_class *class = asked->class;
     const tni_args_form *form = &class->args;
@@ -118,7 +118,7 @@ static bool sign(const tni_asked *asked, signature *out)
     out->words[1] = tni_context_hash(asked->context, class);
     out->count = 2;
     for (size_t i = 0; class->operands[i]; i++) {
-        const tn_tensor *tensor = brings(asked->args, form->tensors[i])
+        const tn_tensor *tensor = has_field(asked->args, form->tensors[i])
                                       ? pointer_at(asked->args, form->tensors[i])
                                       : NULL;
         out->tensors[i] = tensor;
@@ -147,7 +147,7 @@ static bool find_data(memory *call, const tn_tensor *tensor, int32_t index)
 }
 
 /* Returns whether no operand overlaps the output `out`, except the one that was in place before. */
-static bool is_apart(const memory *call, const tni_op_class *class, int32_t out)
+static bool has_no_overlap(const memory *call, const tni_op_class *class, int32_t out)
 {
     char *const *data = (char *const *)call->problem.data;
     bool in_place = class->may_be_in_place && call->problem.op.uses & TN_ELEMENTWISE_USES_IN_PLACE;
@@ -172,13 +172,13 @@ static bool place_data(memory *call, const tni_op_class *class, const signature 
             return false;
     }
     for (int32_t i = 0; class->operands[i]; i++) {
-        if (s->tensors[i] && tni_op_writes(class, i) && !is_apart(call, class, i))
+        if (s->tensors[i] && tni_op_writes(class, i) && !has_no_overlap(call, class, i))
             return false;
     }
     return true;
 }
 
-static void forget(table *from, size_t index)
+static void forget_call(table *from, size_t index)
 {
     memory *call = from->at[index].call;
     if (!call)
@@ -189,7 +189,7 @@ static void forget(table *from, size_t index)
 }
 
 /* Returns the remembered call, if nothing changed that its plan was chosen by; otherwise NULL. */
-static memory *find(tni_thread_kept *kept, const signature *s)
+static memory *find_call(tni_thread_kept *kept, const signature *s)
 {
     memory *call = kept->fast_path->at[s->hash % CALLS].call;
     if (!call || call->count != s->count || call->uses > 0 ||
@@ -199,7 +199,7 @@ static memory *find(tni_thread_kept *kept, const signature *s)
         call->epoch.generation == tni_dispatch_generation() &&
         call->epoch.processor == tni_cpu_stamp() && tni_lease_again(kept, call->plan))
         return call;
-    forget(kept->fast_path, s->hash % CALLS);
+    forget_call(kept->fast_path, s->hash % CALLS);
     return NULL;
 }
 
@@ -209,9 +209,9 @@ bool tni_fast_path_lookup(const tni_asked *asked, tn_status *out_status, tn_erro
     tni_call_args args;
     tni_thread_kept *kept = tni_thread_state_own.kept;
     if (!kept || !kept->fast_path || asked->context->value[TN_SETTING_PLAN_CACHE_SIZE] == 0 ||
-        !sign(asked, &s))
+        !make_signature(asked, &s))
         return false;
-    memory *call = find(kept, &s);
+    memory *call = find_call(kept, &s);
     if (!call || !place_data(call, asked->class, &s))
         return false;
     memcpy(&args, (const char *)asked->args + asked->class->args.stream, sizeof args);
@@ -224,7 +224,7 @@ bool tni_fast_path_lookup(const tni_asked *asked, tn_status *out_status, tn_erro
 void tni_fast_path_release(struct tni_fast_path *fast_path)
 {
     for (size_t i = 0; fast_path && i < CALLS; i++)
-        forget(fast_path, i);
+        forget_call(fast_path, i);
     tni_release(fast_path);
 }
 
@@ -239,7 +239,8 @@ static table *make_room(void)
 }
 
 /* Returns true if the words distinguish all alignments that kernels of the device distinguish. */
-static bool tells_alignments(const signature *s, const tni_op_class *class, const tn_device *device)
+static bool covers_alignments(const signature *s, const tni_op_class *class,
+                              const tn_device *device)
 {
     const uint32_t alignments = tni_kernels_alignments_of(class->kind);
     uintptr_t needed = (uintptr_t)tni_kernels_alignment(device->platform->name, class->kind);
@@ -251,7 +252,7 @@ static bool tells_alignments(const signature *s, const tni_op_class *class, cons
 }
 
 /* Returns false for operands without elements, whose data pointers may be invalid. */
-static bool measure(const signature *s, const tni_op_class *class, memory *out)
+static bool measure_extents(const signature *s, const tni_op_class *class, memory *out)
 {
     tni_layout layout;
     for (int32_t i = 0; class->operands[i]; i++) {
@@ -270,7 +271,7 @@ void tni_fast_path_keep(const tni_asked *asked, const tni_problem *problem, tni_
 {
     signature s;
     table *here = make_room();
-    if (!here || !sign(asked, &s))
+    if (!here || !make_signature(asked, &s))
         return;
     size_t index = s.hash % CALLS;
     bool again = here->at[index].hash == s.hash;
@@ -280,7 +281,8 @@ void tni_fast_path_keep(const tni_asked *asked, const tni_problem *problem, tni_
     memory *made = tni_alloc_zeroed(1, sizeof *made + s.count * sizeof s.words[0]);
     if (!made)
         return;
-    if (!tells_alignments(&s, asked->class, problem->device) || !measure(&s, asked->class, made)) {
+    if (!covers_alignments(&s, asked->class, problem->device) ||
+        !measure_extents(&s, asked->class, made)) {
         tni_release(made);
         return;
     }
@@ -289,6 +291,6 @@ void tni_fast_path_keep(const tni_asked *asked, const tni_problem *problem, tni_
     made->problem = *problem;
     made->count = s.count;
     memcpy(made->words, s.words, s.count * sizeof s.words[0]);
-    forget(here, index);
+    forget_call(here, index);
     here->at[index].call = made;
 }

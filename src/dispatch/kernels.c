@@ -52,7 +52,7 @@ static void after_fork(void)
 static const tni_fork_hook hook = {before_fork, after_fork, after_fork};
 
 /* Libraries first: their lock is taken while this lock is held. */
-static void watch(void)
+static void watch_forks(void)
 {
     tni_libraries_watch_forks();
     tni_fork_watch(&hook);
@@ -68,7 +68,7 @@ void tni_dispatch_stir(void)
     atomic_fetch_add(&stirred, 1);
 }
 
-static bool counts(const tni_record *record)
+static bool is_ready(const tni_record *record)
 {
     return tni_record_counts(record) && record->table->kernels;
 }
@@ -152,7 +152,7 @@ static size_t count_rows(tni_registry *registry)
     const tni_record *record;
     size_t count = 0;
     for (size_t i = 0; (record = tni_registry_record(registry, i)); i++)
-        count += counts(record) ? (size_t)tni_rows_count(record->table->kernels) : 0;
+        count += is_ready(record) ? (size_t)tni_rows_count(record->table->kernels) : 0;
     return count;
 }
 
@@ -205,7 +205,7 @@ static void publish_alignments(const table *t)
                               memory_order_relaxed);
 }
 
-static void destroy(table *t)
+static void destroy_table(table *t)
 {
     if (!t)
         return;
@@ -231,13 +231,13 @@ static table *make_table(tni_registry *registry, table *before, uint64_t generat
     made->groups = tni_alloc_zeroed(rows + 1, sizeof *made->groups);
     bool whole = made->kernels && made->grouped && made->groups;
     for (size_t i = 0; whole && (record = tni_registry_record(registry, i)); i++)
-        whole = !counts(record) || add_module(made, before, record, rows);
+        whole = !is_ready(record) || add_module(made, before, record, rows);
     if (!whole) {
         for (size_t i = 0; made->kernels && i < made->count; i++) {
             if (!find_row(before, made->kernels[i]->row, made->kernels[i]->record))
                 tni_release((void *)(uintptr_t)made->kernels[i]);
         }
-        destroy(made);
+        destroy_table(made);
         return NULL;
     }
     group_up(made);
@@ -245,7 +245,7 @@ static table *make_table(tni_registry *registry, table *before, uint64_t generat
 }
 
 /* On failure returns NULL and sets *out_status. */
-static const table *look(tn_status *out_status, tn_error *err)
+static const table *current_table(tn_status *out_status, tn_error *err)
 {
     tni_registry *registry;
     *out_status = tni_registry_process(&registry, err);
@@ -255,7 +255,7 @@ static const table *look(tn_status *out_status, tn_error *err)
         return NULL;
     table *t = atomic_load_explicit(&current, memory_order_acquire);
     if (!t || t->generation != tni_registry_generation(registry)) {
-        tni_once_run(&watched, watch);
+        tni_once_run(&watched, watch_forks);
         tni_mutex_lock(&lock);
         uint64_t generation = tni_registry_generation(registry);
         t = atomic_load_explicit(&current, memory_order_acquire);
@@ -288,7 +288,7 @@ tn_status tni_kernels_of(const char *platform, int32_t op, const tni_kernel *con
 {
     static const tni_kernel *const none[] = {NULL};
     tn_status status;
-    const table *t = look(&status, err);
+    const table *t = current_table(&status, err);
     if (!t)
         return status;
     const group *found = find_group(t, platform, op);
@@ -299,7 +299,7 @@ tn_status tni_kernels_of(const char *platform, int32_t op, const tni_kernel *con
 int64_t tni_kernels_alignment(const char *platform, int32_t op)
 {
     tn_status status;
-    const table *t = look(&status, NULL);
+    const table *t = current_table(&status, NULL);
     const group *found = t ? find_group(t, platform, op) : NULL;
     return found ? found->alignment : TN_OP_ALIGNMENT_MAX;
 }
@@ -325,7 +325,7 @@ static tn_status no_kernel(const table *t, const char *name, tn_error *err)
 tn_status tni_kernel_find(const char *name, const tni_kernel **out, tn_error *err)
 {
     tn_status status;
-    const table *t = look(&status, err);
+    const table *t = current_table(&status, err);
     if (!t)
         return status;
     const tni_kernel *found = find_name(t, name);
@@ -338,7 +338,7 @@ tn_status tni_kernel_find(const char *name, const tni_kernel **out, tn_error *er
 const tni_kernel *tni_kernel_at(size_t index)
 {
     tn_status status;
-    const table *t = look(&status, NULL);
+    const table *t = current_table(&status, NULL);
     return t && index < t->count ? t->kernels[index] : NULL;
 }
 

@@ -74,17 +74,17 @@ static bool determinism_permits(const tni_question *question, const tni_kernel *
     } classes[] = {[TN_RUN_TO_RUN] = {"run-to-run", TN_NUM_RUN_TO_RUN},
                    [TN_BATCH_INVARIANT] = {"batch-invariant", TN_NUM_BATCH_INVARIANT},
                    [TN_CROSS_DEVICE] = {"cross-device", TN_NUM_CROSS_DEVICE}};
-    int64_t wished = tn_setting_value(question->context, TN_SETTING_DETERMINISM);
+    int64_t required = tn_setting_value(question->context, TN_SETTING_DETERMINISM);
     tn_setting library = repeating_switch(question, kernel), by = TN_SETTING_DETERMINISM;
-    if (wished == TN_DETERMINISM_ANY && library >= 0) {
-        wished = TN_RUN_TO_RUN;
+    if (required == TN_DETERMINISM_ANY && library >= 0) {
+        required = TN_RUN_TO_RUN;
         by = library;
     }
-    for (int64_t i = TN_RUN_TO_RUN; i <= wished; i++) {
+    for (int64_t i = TN_RUN_TO_RUN; i <= required; i++) {
         if (!(kernel->row->numerics & classes[i].bit))
             return tni_refuse(why, TN_REFUSE_DETERMINISM, classes[i].word, 1, 0,
                               "it does not guarantee %s, which %s=%s requires", classes[i].word,
-                              key_of(by), by == library ? "true" : classes[wished].word);
+                              key_of(by), by == library ? "true" : classes[required].word);
     }
     return true;
 }

@@ -45,8 +45,8 @@ static bool is_declined(tn_status status)
 
 /* The test failed because the kernel's library does not work here, so making its plan would fail
  * too. */
-static TNI_OUT_OF_LINE void decline(const tni_question *question, const tni_contender *candidate,
-                                    const char *text)
+static TNI_OUT_OF_LINE void record_declined(const tni_question *question,
+                                            const tni_contender *candidate, const char *text)
 {
     tni_state state;
     tni_state_begin(question, candidate, &state);
@@ -55,7 +55,8 @@ static TNI_OUT_OF_LINE void decline(const tni_question *question, const tni_cont
 
 /* Tests a candidate that nothing vouches for. Returns true if the decision must be made again;
  * false if the candidate cannot be tested now, so that another one must be used. */
-static bool test(const tni_question *question, const tni_contender *candidate, tn_error *why)
+static bool test_candidate(const tni_question *question, const tni_contender *candidate,
+                           tn_error *why)
 {
     void *self;
     int64_t version;
@@ -63,21 +64,21 @@ static bool test(const tni_question *question, const tni_contender *candidate, t
     if (!status)
         status = tni_trust_examine(question, candidate->kernel, version, why);
     if (does_not_serve(status))
-        decline(question, candidate, why->message);
+        record_declined(question, candidate, why->message);
     return status == TN_OK;
 }
 
 /* Finds the first candidate of a choice that may be taken; *out_index is choice->admitted if each
  * needs a test and none can be tested. Makes at most one test: returns true if it did and the
  * decision must be made again. */
-static bool settle_first(const tni_question *question, const tni_choice *choice, size_t *out_index,
-                         tn_error *why)
+static bool find_tested(const tni_question *question, const tni_choice *choice, size_t *out_index,
+                        tn_error *why)
 {
     for (*out_index = 0; *out_index < choice->admitted; ++*out_index) {
         const tni_contender *candidate = &choice->candidates[*out_index];
         if (candidate->verdict != TN_VERDICT_UNTESTED)
             return false;
-        if (test(question, candidate, why))
+        if (test_candidate(question, candidate, why))
             return true;
     }
     return false;
@@ -95,7 +96,7 @@ tn_status tni_choose(const tni_question *question, tni_choice *out_choice, size_
             return status;
         if (out_choice->admitted == 0)
             return tni_choice_refused(question, out_choice, err);
-        if (settle_first(question, out_choice, out_index, &why))
+        if (find_tested(question, out_choice, out_index, &why))
             continue;
         if (*out_index == out_choice->admitted &&
             tni_choose_again(question, &out_choice->candidates[out_choice->admitted - 1],

@@ -98,7 +98,7 @@ void tni_refusal_word(tn_refusal *why)
 
 /* Only settings that are part of plan keys can be queried: a kernel chosen by any other setting
  * would stay in the cache after that setting changed. */
-static tn_status setting(const tn_query *query, const char *key, int64_t *out)
+static tn_status read_setting(const tn_query *query, const char *key, int64_t *out)
 {
     const tni_asking *asking = query->self;
     tn_setting number = key ? tni_setting_find(key) : -1;
@@ -120,7 +120,7 @@ void tni_query_make(const tni_asking *asking, int64_t library_version, tn_query 
                       .cpu_features = asking->cpu_features,
                       .threads = asking->threads,
                       .self = (void *)(uintptr_t)asking,
-                      .setting = setting};
+                      .setting = read_setting};
 }
 
 static uint64_t mix_text(uint64_t hash, const char *text)

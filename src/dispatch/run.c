@@ -55,8 +55,9 @@ static tn_status find_workspace(const tni_plan *plan, const tni_call_args *args,
 }
 
 /* Reports a failure with its problem, which gets the alignments of its data. */
-static tn_status failed(const tni_call *call, const tni_plan *plan, const tni_problem *problem,
-                        tn_status status, tn_error *said, tn_error *err)
+static tn_status report_failure(const tni_call *call, const tni_plan *plan,
+                                const tni_problem *problem, tn_status status, tn_error *said,
+                                tn_error *err)
 {
     tni_problem placed = *problem;
     tni_buffer text = {0};
@@ -85,15 +86,15 @@ static void release_trace(void *object)
 
 /* A fault of queued work is reported by some later call; the trace names the work that was
  * queued. */
-static void leave_trace(const tni_plan *plan, tn_stream *stream)
+static void add_trace(const tni_plan *plan, tn_stream *stream)
 {
     const tni_trace trace = {tni_plan_retain((tni_plan *)(uintptr_t)plan), write_trace,
                              release_trace};
     tni_trail_add(stream, &trace);
 }
 
-static inline tn_run begin(const tni_plan *plan, const tni_call *call, const tni_problem *problem,
-                           const tn_stream *stream)
+static inline tn_run init_run(const tni_plan *plan, const tni_call *call,
+                              const tni_problem *problem, const tn_stream *stream)
 {
     return (tn_run){.struct_size = sizeof(tn_run),
                     .row = plan->kernel->row,
@@ -116,7 +117,7 @@ static inline tn_status call_kernel(const tn_run *run, const tni_plan *plan, con
     said.native_code = 0;
     said.where[0] = said.message[0] = '\0';
     tn_status status = run->row->run(run, &said);
-    return status ? failed(call, plan, problem, status, &said, err) : TN_OK;
+    return status ? report_failure(call, plan, problem, status, &said, err) : TN_OK;
 }
 
 /* A call that a graph repeats. */
@@ -133,7 +134,7 @@ static tn_status run_step(void *object, tn_stream *stream, tn_error *err)
     tn_status status = tni_device_open(s->plan->device, "tn_graph_run", &call, err);
     if (status)
         return status;
-    tn_run run = begin(s->plan, &call, &s->problem, stream);
+    tn_run run = init_run(s->plan, &call, &s->problem, stream);
     run.workspace = s->workspace;
     run.workspace_bytes = s->plan->workspace;
     return call_kernel(&run, s->plan, &call, &s->problem, err);
@@ -152,8 +153,8 @@ static void release_step(void *object)
 
 /* If the platform records natively, the kernel is called once while it records; otherwise the graph
  * calls the kernel. */
-static tn_status record(const tn_run *run, const tni_plan *plan, const tni_call *call,
-                        const tni_problem *problem, tn_graph *graph, tn_error *err)
+static tn_status record_step(const tn_run *run, const tni_plan *plan, const tni_call *call,
+                             const tni_problem *problem, tn_graph *graph, tn_error *err)
 {
     const char *where = tni_op_class_of(problem->op.kind)->where;
     step *s = tni_alloc(sizeof *s);
@@ -169,13 +170,13 @@ static tn_status record(const tn_run *run, const tni_plan *plan, const tni_call 
                          err);
 }
 
-static tn_status run(const tni_plan *plan, const tni_call *call, const tni_problem *problem,
-                     const void *packed, const tni_call_args *args, tn_stream *stream,
-                     tn_error *err)
+static tn_status run_problem(const tni_plan *plan, const tni_call *call, const tni_problem *problem,
+                             const void *packed, const tni_call_args *args, tn_stream *stream,
+                             tn_error *err)
 {
     tni_scratch *taken = NULL;
     tn_graph *graph = tni_graph_of(stream);
-    tn_run run = begin(plan, call, problem, stream);
+    tn_run run = init_run(plan, call, problem, stream);
     run.packed = packed;
     if (graph && packed)
         return tni_graph_reject(stream, plan->where, "a graph cannot keep the memory of a packed B",
@@ -186,12 +187,12 @@ static tn_status run(const tni_plan *plan, const tni_call *call, const tni_probl
             return status;
     }
     if (graph)
-        return record(&run, plan, call, problem, graph, err);
+        return record_step(&run, plan, call, problem, graph, err);
     tn_status status = call_kernel(&run, plan, call, problem, err);
     if (taken)
         tni_scratch_release(stream, taken);
     if (tni_row_has_streams(call->row))
-        leave_trace(plan, stream);
+        add_trace(plan, stream);
     return status;
 }
 
@@ -229,7 +230,7 @@ tn_status tni_plan_run_fitted(const tni_plan *plan, const tn_context *context,
     if (!status && plan->kernel->talker)
         tni_library_apply_verbosity(plan->kernel->talker, context);
     if (!status)
-        status = run(plan, &call, problem, packed, args, stream, err);
+        status = run_problem(plan, &call, problem, packed, args, stream, err);
     if (!status && !recorded && context->value[TN_SETTING_DEBUG_SYNC] && !tni_capture_is_on(stream))
         status = tn_stream_synchronize(stream, err);
     if (!status && sample)
@@ -240,11 +241,11 @@ tn_status tni_plan_run_fitted(const tni_plan *plan, const tn_context *context,
 
 /* Prepares the runs of many problems. They share one workspace, large enough for the largest of
  * them. */
-static void begin_many(const tni_many *many, const tni_call *call, const tn_stream *stream,
-                       const tn_run *with, tn_run *out)
+static void init_runs(const tni_many *many, const tni_call *call, const tn_stream *stream,
+                      const tn_run *with, tn_run *out)
 {
     for (size_t i = 0; i < many->count; i++) {
-        out[i] = begin(many->plans[i], call, many->problems[i], stream);
+        out[i] = init_run(many->plans[i], call, many->problems[i], stream);
         out[i].workspace = with->workspace;
         out[i].workspace_bytes = with->workspace_bytes;
     }
@@ -264,7 +265,8 @@ static tn_status queue_many(const tni_many *many, const tni_call *call, const tn
     if (failed_on >= many->count)
         return tni_device_result_check(call, runs->row->name, status, &said, err);
     *out_failed = failed_on;
-    return failed(call, many->plans[failed_on], many->problems[failed_on], status, &said, err);
+    return report_failure(call, many->plans[failed_on], many->problems[failed_on], status, &said,
+                          err);
 }
 
 static tn_status call_many(const tni_many *many, const tni_call *call, tn_stream *stream,
@@ -281,12 +283,12 @@ static tn_status call_many(const tni_many *many, const tni_call *call, tn_stream
         status = find_workspace(greatest, &args, stream, &with, &taken, err);
     if (status)
         return status;
-    begin_many(many, call, stream, &with, runs);
+    init_runs(many, call, stream, &with, runs);
     status = queue_many(many, call, runs, out_failed, err);
     if (taken)
         tni_scratch_release(stream, taken);
     for (size_t i = 0; i < many->count && tni_row_has_streams(call->row); i++)
-        leave_trace(many->plans[i], stream);
+        add_trace(many->plans[i], stream);
     return status;
 }
 

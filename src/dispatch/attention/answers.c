@@ -17,23 +17,23 @@ static struct {
 } kept = {.lock = TNI_MUTEX_INIT};
 static tni_once watched = TNI_ONCE_INIT;
 
-static void lock(void)
+static void lock_answers(void)
 {
     tni_mutex_lock(&kept.lock);
 }
 
-static void unlock(void)
+static void unlock_answers(void)
 {
     tni_mutex_unlock(&kept.lock);
 }
 
-static void watch(void)
+static void watch_forks(void)
 {
-    static const tni_fork_hook hook = {lock, unlock, unlock};
+    static const tni_fork_hook hook = {lock_answers, unlock_answers, unlock_answers};
     tni_fork_watch(&hook);
 }
 
-static uint64_t pair(int32_t a, int32_t b)
+static uint64_t pack_pair(int32_t a, int32_t b)
 {
     return (uint64_t)(uint32_t)a << 32 | (uint32_t)b;
 }
@@ -55,7 +55,7 @@ void tni_answer_key_make(const tn_context *context, const tn_device *device,
     uint64_t dropout;
     memcpy(&dropout, &args->dropout, sizeof dropout);
     *out = (tni_answer_key){{
-        pair(device->ordinal, (int32_t)tni_device_epoch(device)),
+        pack_pair(device->ordinal, (int32_t)tni_device_epoch(device)),
         tni_context_hash(context, &tni_attention_class),
         tni_dispatch_generation(),
         tni_cpu_stamp(),
@@ -71,8 +71,8 @@ void tni_answer_key_make(const tn_context *context, const tn_device *device,
         (uint64_t)args->window_right,
         dropout,
         (uint64_t)args->dtype << 32 | args->mask_dtype,
-        pair(args->mask, args->training),
-        pair(args->backend, args->strength),
+        pack_pair(args->mask, args->training),
+        pack_pair(args->backend, args->strength),
         (uint64_t)args->layer_default,
     }};
 }
@@ -85,13 +85,13 @@ static size_t place_of(const tni_answer_key *key)
 bool tni_answer_find(const tni_answer_key *key, tn_attention_choice *out)
 {
     size_t i = place_of(key), size = out->struct_size;
-    tni_once_run(&watched, watch);
-    lock();
+    tni_once_run(&watched, watch_forks);
+    lock_answers();
     bool found =
         kept.places[i].choice.struct_size > 0 && memcmp(&kept.places[i].key, key, sizeof *key) == 0;
     if (found)
         *out = kept.places[i].choice;
-    unlock();
+    unlock_answers();
     out->struct_size = size;
     return found;
 }
@@ -99,9 +99,9 @@ bool tni_answer_find(const tni_answer_key *key, tn_attention_choice *out)
 void tni_answer_keep(const tni_answer_key *key, const tn_attention_choice *choice)
 {
     size_t i = place_of(key);
-    tni_once_run(&watched, watch);
-    lock();
+    tni_once_run(&watched, watch_forks);
+    lock_answers();
     kept.places[i].key = *key;
     kept.places[i].choice = *choice;
-    unlock();
+    unlock_answers();
 }

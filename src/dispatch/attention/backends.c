@@ -19,7 +19,7 @@ bool tni_backend_is_supported(const tni_backend_bounds *bounds, int32_t number)
 
 /* Returns the best candidate with the name: the first admitted one, or the one that passed the most
  * tests. */
-static const tni_contender *best_of(const tni_choice *choice, const char *name)
+static const tni_contender *best_candidate(const tni_choice *choice, const char *name)
 {
     const tni_contender *best = NULL;
     for (size_t i = 0; i < choice->count; i++) {
@@ -56,8 +56,8 @@ static bool is_of_family(const char *name)
 }
 
 /* Picks the contender under the name, if it has the name and the bounds permit it. */
-static bool take(const tni_contender *v, const char *name, const tni_backend_bounds *bounds,
-                 tni_backend_pick *out)
+static bool pick_by_name(const tni_contender *v, const char *name, const tni_backend_bounds *bounds,
+                         tni_backend_pick *out)
 {
     int32_t number = is_of_family(name) ? TN_BACKEND_TORCH_SDPA : tni_backend_number(name);
     const char *own = number ? tni_backend_name(number) : v->kernel->names.backend;
@@ -68,21 +68,21 @@ static bool take(const tni_contender *v, const char *name, const tni_backend_bou
     return true;
 }
 
-static bool take_any(const tni_contender *v, const tni_backend_request *request,
-                     const tni_backend_bounds *bounds, tni_backend_pick *out)
+static bool pick_contender(const tni_contender *v, const tni_backend_request *request,
+                           const tni_backend_bounds *bounds, tni_backend_pick *out)
 {
     bool asks = request->strength == TN_REQUIRE || request->strength == TN_PREFER;
     for (size_t i = 0; asks && i < request->count; i++) {
-        if (take(v, request->names[i], bounds, out))
+        if (pick_by_name(v, request->names[i], bounds, out))
             return true;
     }
     if (request->strength == TN_REQUIRE && request->count > 0)
         return false;
     for (int32_t i = 1; i < TN_BACKEND_COUNT; i++) {
-        if (take(v, tni_backend_name(i), bounds, out))
+        if (pick_by_name(v, tni_backend_name(i), bounds, out))
             return true;
     }
-    return take(v, v->kernel->names.backend, bounds, out);
+    return pick_by_name(v, v->kernel->names.backend, bounds, out);
 }
 
 void tni_backend_pick_of(const tni_question *question, const tni_choice *choice,
@@ -92,7 +92,7 @@ void tni_backend_pick_of(const tni_question *question, const tni_choice *choice,
     *out = (tni_backend_pick){0};
     tni_backend_request_find(question, &request);
     for (size_t i = 0; i < choice->admitted; i++) {
-        if (take_any(&choice->candidates[i], &request, bounds, out))
+        if (pick_contender(&choice->candidates[i], &request, bounds, out))
             return;
     }
 }
@@ -156,7 +156,7 @@ static const char *owners_of(int32_t sdp)
     return owners[sdp];
 }
 
-static void say_missing(const draft *d, const tn_backend *row, tn_refusal *why)
+static void explain_missing(const draft *d, const tn_backend *row, tn_refusal *why)
 {
     const char *about = row->family[0] ? NULL : tni_backend_about(row->number);
     const char *platform = d->question->device->platform->name;
@@ -189,7 +189,7 @@ static int32_t report_of(const tn_backend *row)
 }
 
 /* Returns the first failing condition other than the missing kernel; NULL if none. */
-static const tn_sdpa_check *failing(const tn_sdpa_report *report)
+static const tn_sdpa_check *first_failing(const tn_sdpa_report *report)
 {
     for (size_t i = 1; i < report->count; i++) {
         if (report->checks[i].outcome == TN_SDPA_FAILS)
@@ -199,12 +199,12 @@ static const tn_sdpa_check *failing(const tn_sdpa_report *report)
 }
 
 /* If there is no kernel, reports PyTorch's conditions. */
-static void say_conditions(const draft *d, const tn_backend *row, tn_refusal *why)
+static void explain_conditions(const draft *d, const tn_backend *row, tn_refusal *why)
 {
     const char *platform = d->question->device->platform->name;
     if (!row->conditions)
         return;
-    const tn_sdpa_check *fails = failing(row->conditions);
+    const tn_sdpa_check *fails = first_failing(row->conditions);
     if (!fails) {
         (void)tni_refuse(why, TN_REFUSE_LIBRARY, "kernel", 1, 0,
                          "no kernel on %s yet; PyTorch's other conditions hold", platform);
@@ -230,20 +230,20 @@ static void add_row(draft *d, const char *name, const char *of_family, int32_t n
                         .number = number,
                         .verdict = TN_VERDICT_REFUSED};
     const int32_t report = d->to->reports ? report_of(row) : -1;
-    const tni_contender *best = best_of(d->choice, name);
+    const tni_contender *best = best_candidate(d->choice, name);
     row->conditions = report < 0 ? NULL : &d->to->reports[report];
     if (!of_family[0] && number == TN_BACKEND_NO_ATTENTION)
         show_none(d, row, why);
     else if (best)
         show_contender(d, row, why, best);
     else {
-        say_missing(d, row, why);
-        say_conditions(d, row, why);
+        explain_missing(d, row, why);
+        explain_conditions(d, row, why);
     }
     row->why = why->code ? why : NULL;
 }
 
-static void add_strangers(draft *d)
+static void add_unnumbered(draft *d)
 {
     for (size_t i = 0; i < d->choice->count; i++) {
         const tni_kernel *kernel = d->choice->candidates[i].kernel;
@@ -254,7 +254,7 @@ static void add_strangers(draft *d)
 }
 
 /* Evaluates PyTorch's conditions, for the platforms that have them. */
-static tn_status ask_conditions(draft *d, tn_error *err)
+static tn_status evaluate_conditions(draft *d, tn_error *err)
 {
     static const int32_t of[] = {TN_SDP_FLASH, TN_SDP_MEM_EFFICIENT, TN_SDP_CUDNN};
     const tni_question *q = d->question;
@@ -287,7 +287,7 @@ tn_status tni_backends_make(const tni_question *question, const tni_choice *choi
     tni_backend_request_find(question, &request);
     d.none_requested = tni_backend_request_is_none(&request);
     tni_backend_pick_of(question, choice, bounds, &d.pick);
-    tn_status status = ask_conditions(&d, err);
+    tn_status status = evaluate_conditions(&d, err);
     for (int32_t i = 1; i < TN_BACKEND_COUNT && !status; i++) {
         add_row(&d, tni_backend_name(i), "", i);
         for (int32_t sdp = 0; i == TN_BACKEND_TORCH_SDPA && sdp < TNI_SDP_COUNT; sdp++)
@@ -297,7 +297,7 @@ tn_status tni_backends_make(const tni_question *question, const tni_choice *choi
         tni_backends_release(d.to);
         return status;
     }
-    add_strangers(&d);
+    add_unnumbered(&d);
     *out = d.to;
     return TN_OK;
 }

@@ -35,7 +35,7 @@ static int64_t version_for(const tn_sdpa_params *params, int32_t sdp, int32_t ki
     return library && !params->query.device->plans_only ? version_of(library) : INT64_MAX;
 }
 
-static uint32_t describe(const tn_sdpa_params *params, int32_t kind)
+static uint32_t describe_params(const tn_sdpa_params *params, int32_t kind)
 {
     bool nested = params->query.nested || params->key.nested || params->value.nested;
     bool whole = params->query.layout.rank == 4 && params->key.layout.rank == 4 &&
@@ -74,7 +74,7 @@ void tni_sdpa_ask(const tn_context *context, const tn_sdpa_params *params, int32
                         .context = context,
                         .device = device,
                         .sdp = sdp,
-                        .is = describe(params, kind),
+                        .is = describe_params(params, kind),
                         .capability = knows ? tn_capability_to_int(properties->capability) : -1,
                         .version = version_for(params, sdp, kind),
                         .training = keeps_gradients(context, params)};
@@ -133,7 +133,7 @@ static tn_status op_of(const tni_sdpa *s, tn_op *out, tn_error *err)
 }
 
 /* Returns the verdict of the kernels with the name on the problem. */
-static bool judge(const tni_sdpa *s, const tn_op *op, tni_choice *choice, tn_refusal *why)
+static bool judge_kernels(const tni_sdpa *s, const tn_op *op, tni_choice *choice, tn_refusal *why)
 {
     const tni_question question = {
         .context = s->context, .op = op, .device = (tn_device *)(uintptr_t)s->device};
@@ -161,7 +161,7 @@ static bool is_taken(const tni_sdpa *s, tn_refusal *why)
     tni_choice *choice = tni_alloc(sizeof *choice);
     if (!choice)
         return tni_refuse(why, TN_REFUSE_BUSY, "memory", 1, 0, "no memory for a decision");
-    bool taken = judge(s, &op, choice, why);
+    bool taken = judge_kernels(s, &op, choice, why);
     tni_release(choice);
     return taken;
 }

@@ -10,13 +10,13 @@
 static const char *const names[] = {"q", "k", "v"};
 
 /* One of q, k, v. */
-static const tn_sdpa_tensor *tensor(const tni_sdpa *s, int i)
+static const tn_sdpa_tensor *tensor_at(const tni_sdpa *s, int i)
 {
     return i == 0 ? &s->params->query : i == 1 ? &s->params->key : &s->params->value;
 }
 
-static bool refuse_one(tn_refusal *why, int32_t code, int i, const char *what, int64_t needed,
-                       int64_t found, const char *text)
+static bool refuse_tensor(tn_refusal *why, int32_t code, int i, const char *what, int64_t needed,
+                          int64_t found, const char *text)
 {
     char room[32];
     snprintf(room, sizeof room, "%s.%s", names[i], what);
@@ -52,10 +52,10 @@ bool tni_sdpa_is_on_device(const tni_sdpa *s, tn_refusal *why)
         return tni_refuse(why, TN_REFUSE_DEVICE, "q.device", 1, 0, "cuDNN needs cuda, found %s",
                           s->device->id);
     for (int i = 1; i <= 2; i++) {
-        if (tensor(s, i)->device != s->device)
+        if (tensor_at(s, i)->device != s->device)
             return tni_refuse(why, TN_REFUSE_DEVICE, i == 1 ? "k.device" : "v.device", 1, 0,
                               "q is on %s and %s on %s; copy one of them", s->device->id, names[i],
-                              tn_device_id(tensor(s, i)->device));
+                              tn_device_id(tensor_at(s, i)->device));
     }
     if (s->is & TNI_SDPA_MASKED && s->params->attn_mask.device != s->device)
         return tni_refuse(why, TN_REFUSE_DEVICE, "mask.device", 1, 0,
@@ -67,9 +67,9 @@ bool tni_sdpa_is_on_device(const tni_sdpa *s, tn_refusal *why)
 bool tni_sdpa_has_rank(const tni_sdpa *s, tn_refusal *why)
 {
     for (int i = 0; i < 3; i++) {
-        if (tensor(s, i)->layout.rank != 4)
-            return refuse_one(why, TN_REFUSE_SHAPE, i, "rank", 4, tensor(s, i)->layout.rank,
-                              "q, k and v are [batch, heads, length, size]");
+        if (tensor_at(s, i)->layout.rank != 4)
+            return refuse_tensor(why, TN_REFUSE_SHAPE, i, "rank", 4, tensor_at(s, i)->layout.rank,
+                                 "q, k and v are [batch, heads, length, size]");
     }
     return true;
 }
@@ -77,9 +77,9 @@ bool tni_sdpa_has_rank(const tni_sdpa *s, tn_refusal *why)
 bool tni_sdpa_has_length(const tni_sdpa *s, tn_refusal *why)
 {
     for (int i = 0; i < 2; i++) {
-        if (tensor(s, i)->layout.shape[TNI_SDPA_DIM_LENGTH] == 0)
-            return refuse_one(why, TN_REFUSE_SHAPE, i, "length", 1, 0,
-                              "there must be at least one query and one key");
+        if (tensor_at(s, i)->layout.shape[TNI_SDPA_DIM_LENGTH] == 0)
+            return refuse_tensor(why, TN_REFUSE_SHAPE, i, "length", 1, 0,
+                                 "there must be at least one query and one key");
     }
     return true;
 }
@@ -89,10 +89,10 @@ static bool has_stride(const tni_sdpa *s, bool unless_one, tn_refusal *why)
     const tn_layout *mask = &s->params->attn_mask.layout;
     bool matters = !unless_one || tni_sdpa_q(s)->shape[TNI_SDPA_DIM_SIZE] != 1;
     for (int i = 0; matters && i < 3; i++) {
-        if (tensor(s, i)->layout.stride[TNI_SDPA_DIM_SIZE] != 1)
-            return refuse_one(why, TN_REFUSE_STRIDE, i, "stride", 1,
-                              tensor(s, i)->layout.stride[TNI_SDPA_DIM_SIZE],
-                              "the elements of a head must be contiguous");
+        if (tensor_at(s, i)->layout.stride[TNI_SDPA_DIM_SIZE] != 1)
+            return refuse_tensor(why, TN_REFUSE_STRIDE, i, "stride", 1,
+                                 tensor_at(s, i)->layout.stride[TNI_SDPA_DIM_SIZE],
+                                 "the elements of a head must be contiguous");
     }
     int64_t stride = s->is & TNI_SDPA_MASKED && mask->rank > 0 ? mask->stride[mask->rank - 1] : 1;
     if (stride == 1)
@@ -115,10 +115,10 @@ bool tni_sdpa_has_batch(const tni_sdpa *s, tn_refusal *why)
 {
     int64_t batch = tni_sdpa_q(s)->shape[TNI_SDPA_DIM_BATCH];
     for (int i = 1; i < 3; i++) {
-        int64_t found = tensor(s, i)->layout.shape[TNI_SDPA_DIM_BATCH];
+        int64_t found = tensor_at(s, i)->layout.shape[TNI_SDPA_DIM_BATCH];
         if (found != batch)
-            return refuse_one(why, TN_REFUSE_SHAPE, i, "batch", batch, found,
-                              "dense tensors must have the same batch: expand it with stride 0");
+            return refuse_tensor(why, TN_REFUSE_SHAPE, i, "batch", batch, found,
+                                 "dense tensors must have the same batch: expand it with stride 0");
     }
     return true;
 }
@@ -132,22 +132,22 @@ static bool has_heads(const tni_sdpa *s, bool groups, bool one_for_all, bool sam
     int64_t v = tni_sdpa_v(s)->shape[TNI_SDPA_DIM_HEADS];
     if (groups && s->params->enable_gqa) {
         if (same && k != v)
-            return refuse_one(why, TN_REFUSE_SHAPE, 2, "heads", k, v,
-                              "k and v must have the same number of heads");
+            return refuse_tensor(why, TN_REFUSE_SHAPE, 2, "heads", k, v,
+                                 "k and v must have the same number of heads");
         if (k <= 0 || q % k != 0)
-            return refuse_one(why, TN_REFUSE_SHAPE, 1, "heads", q, k,
-                              "the heads of q must be a multiple of those of k");
+            return refuse_tensor(why, TN_REFUSE_SHAPE, 1, "heads", q, k,
+                                 "the heads of q must be a multiple of those of k");
         if (v <= 0 || q % v != 0)
-            return refuse_one(why, TN_REFUSE_SHAPE, 2, "heads", q, v,
-                              "the heads of q must be a multiple of those of v");
+            return refuse_tensor(why, TN_REFUSE_SHAPE, 2, "heads", q, v,
+                                 "the heads of q must be a multiple of those of v");
         return true;
     }
     if ((k == q && v == q) || (one_for_all && k == 1 && v == 1))
         return true;
     int odd = k != q ? 1 : 2;
-    return refuse_one(why, TN_REFUSE_SHAPE, odd, "heads", q, odd == 1 ? k : v,
-                      groups ? "must equal the heads of q, unless enable_gqa is set"
-                             : "must equal the heads of q; groups are not supported");
+    return refuse_tensor(why, TN_REFUSE_SHAPE, odd, "heads", q, odd == 1 ? k : v,
+                         groups ? "must equal the heads of q, unless enable_gqa is set"
+                                : "must equal the heads of q; groups are not supported");
 }
 
 bool tni_sdpa_has_heads(const tni_sdpa *s, tn_refusal *why)
@@ -170,14 +170,14 @@ static bool can_broadcast(const tni_sdpa *s, int dimension, const char *what, tn
 {
     int64_t most = 0;
     for (int i = 0; i < 3; i++) {
-        int64_t found = tensor(s, i)->layout.shape[dimension];
+        int64_t found = tensor_at(s, i)->layout.shape[dimension];
         most = found > most ? found : most;
     }
     for (int i = 0; i < 3; i++) {
-        int64_t found = tensor(s, i)->layout.shape[dimension];
+        int64_t found = tensor_at(s, i)->layout.shape[dimension];
         if (found != most && found != 1)
-            return refuse_one(why, TN_REFUSE_SHAPE, i, what, most, found,
-                              "q, k and v must each have the largest of the three, or 1");
+            return refuse_tensor(why, TN_REFUSE_SHAPE, i, what, most, found,
+                                 "q, k and v must each have the largest of the three, or 1");
     }
     return true;
 }
@@ -215,26 +215,27 @@ bool tni_sdpa_nested_batch(const tni_sdpa *s, tn_refusal *why)
         return false;
     bool one_k = tni_sdpa_k(s)->shape[TNI_SDPA_DIM_BATCH] == 1,
          one_v = tni_sdpa_v(s)->shape[TNI_SDPA_DIM_BATCH] == 1;
-    if (one_k == one_v || !is_ragged(tensor(s, one_k ? 2 : 1)))
+    if (one_k == one_v || !is_ragged(tensor_at(s, one_k ? 2 : 1)))
         return true;
-    return refuse_one(why, TN_REFUSE_SHAPE, one_k ? 2 : 1, "lengths", 1, 0,
-                      "if only one of k and v is broadcast, the other must have a single length");
+    return refuse_tensor(
+        why, TN_REFUSE_SHAPE, one_k ? 2 : 1, "lengths", 1, 0,
+        "if only one of k and v is broadcast, the other must have a single length");
 }
 
 static bool has_nested_lengths(const tni_sdpa *s, int i, tn_refusal *why)
 {
-    const tn_sdpa_tensor *t = tensor(s, i);
+    const tn_sdpa_tensor *t = tensor_at(s, i);
     if (!t->nested)
         return true;
     if (t->layout.shape[TNI_SDPA_DIM_HEADS] < 0)
-        return refuse_one(why, TN_REFUSE_SHAPE, i, "heads", 1, 0,
-                          "all sequences must have the same number of heads");
+        return refuse_tensor(why, TN_REFUSE_SHAPE, i, "heads", 1, 0,
+                             "all sequences must have the same number of heads");
     int64_t known = t->lengths ? t->layout.shape[TNI_SDPA_DIM_BATCH] : 0;
     bool empty = !t->lengths && t->layout.shape[TNI_SDPA_DIM_LENGTH] == 0;
     for (int64_t b = 0; b < known && !empty; b++)
         empty = t->lengths[b] == 0;
-    return !empty ||
-           refuse_one(why, TN_REFUSE_SHAPE, i, "length", 1, 0, "empty sequences are not supported");
+    return !empty || refuse_tensor(why, TN_REFUSE_SHAPE, i, "length", 1, 0,
+                                   "empty sequences are not supported");
 }
 
 bool tni_sdpa_nested_lengths(const tni_sdpa *s, tn_refusal *why)
@@ -254,7 +255,7 @@ bool tni_sdpa_has_dtype(const tni_sdpa *s, const tn_dtype *dtypes, tn_refusal *w
     bool listed = false;
     tn_dtype q = tni_sdpa_q(s)->dtype;
     for (int i = 1; i < 3; i++) {
-        tn_dtype found = tensor(s, i)->layout.dtype;
+        tn_dtype found = tensor_at(s, i)->layout.dtype;
         if (found != q)
             return tni_refuse(why, TN_REFUSE_DTYPE, i == 1 ? "k.dtype" : "v.dtype", 1, 0,
                               "q has dtype %s and %s has %s", tn_dtype_name(q), names[i],

@@ -93,7 +93,7 @@ static tn_status find_device(const tn_attention_backend_args *args, tn_device **
                           : tn_device_get("best", out, err);
 }
 
-static int64_t or_else(int64_t value, int64_t other)
+static int64_t or_default(int64_t value, int64_t other)
 {
     return value ? value : other;
 }
@@ -121,14 +121,14 @@ static tn_status make_op(const tn_attention_backend_args *args, bool gradients, 
     enum { LENGTH = 1024 };
     char device[4];
     tni_buffer text = {0};
-    int64_t heads = or_else(args->heads, 1), queries = or_else(args->queries, LENGTH);
+    int64_t heads = or_default(args->heads, 1), queries = or_default(args->queries, LENGTH);
     tni_buffer_format(&text,
                       "%s:%s:b=%" PRId64 ",h=%" PRId64 ",hk=%" PRId64 ",lq=%" PRId64 ",lk=%" PRId64
                       ",d=%" PRId64 ",dv=%" PRId64,
                       gradients ? "attention-backward" : "attention", tn_dtype_name(args->dtype),
-                      or_else(args->batch, 1), heads, or_else(args->groups, heads), queries,
-                      or_else(args->keys, queries), args->head_size,
-                      or_else(args->value_size, args->head_size));
+                      or_default(args->batch, 1), heads, or_default(args->groups, heads), queries,
+                      or_default(args->keys, queries), args->head_size,
+                      or_default(args->value_size, args->head_size));
     write_mask(args, &text);
     if (args->dropout != 0)
         tni_write_real(&text, "dropout", args->dropout);
@@ -151,7 +151,7 @@ static void join_names(const layer *l, tni_buffer *out)
                           tni_backend_name(l->args->layer_default));
 }
 
-static tn_status derive(layer *l, int32_t strength, const char *names, tn_error *err)
+static tn_status derive_context(layer *l, int32_t strength, const char *names, tn_error *err)
 {
     const tn_change change = tn_with_attention_backend(strength, names);
     tn_context *made = NULL;
@@ -164,7 +164,7 @@ static tn_status derive(layer *l, int32_t strength, const char *names, tn_error 
 }
 
 /* Determines the request and its origin. */
-static void hear(layer *l)
+static void find_request(layer *l)
 {
     const tn_attention_backend_args *args = l->args;
     tn_origin origin = {.struct_size = sizeof origin};
@@ -194,33 +194,35 @@ static void hear(layer *l)
 }
 
 /* Puts the request into the context, with priority over all other requests. */
-static tn_status ask(layer *l, tn_error *err)
+static tn_status decide_op(layer *l, tn_error *err)
 {
     if (l->args->backend == TN_BACKEND_AUTOMATIC)
-        return derive(l, TN_REQUIRE, "any", err);
+        return derive_context(l, TN_REQUIRE, "any", err);
     if (l->request.strength == TN_PREFER) {
         tni_buffer names = {0};
         join_names(l, &names);
-        tn_status status = names.failed ? tni_no_memory(err, where, "names of backends")
-                                        : derive(l, TN_PREFER, tni_buffer_text(&names), err);
+        tn_status status = names.failed
+                               ? tni_no_memory(err, where, "names of backends")
+                               : derive_context(l, TN_PREFER, tni_buffer_text(&names), err);
         tni_buffer_release(&names);
         return status;
     }
-    return l->from == TN_BACKEND_FROM_ARGUMENT ? derive(l, TN_REQUIRE, l->request.names[0], err)
-                                               : TN_OK;
+    return l->from == TN_BACKEND_FROM_ARGUMENT
+               ? derive_context(l, TN_REQUIRE, l->request.names[0], err)
+               : TN_OK;
 }
 
-static tn_status decide(const layer *l, const tn_op *op, tni_choice **out, tn_error *err)
+static tn_status decide_layer(const layer *l, const tn_op *op, tni_choice **out, tn_error *err)
 {
     const tni_question question = {.context = l->context, .op = op, .device = l->device};
     *out = tni_alloc(sizeof **out);
     return *out ? tni_decide(&question, *out, err) : tni_no_memory(err, where, "a decision");
 }
 
-/* Determines the request and the device. The caller releases the layer with `end`, also on
+/* Determines the request and the device. The caller releases the layer with release_layer, also on
  * failure. */
-static tn_status begin(layer *l, const tn_context *context, const tn_attention_backend_args *args,
-                       tn_error *err)
+static tn_status init_layer(layer *l, const tn_context *context,
+                            const tn_attention_backend_args *args, tn_error *err)
 {
     *l = (layer){.args = args};
     tn_status status = check_args(args, err);
@@ -230,29 +232,29 @@ static tn_status begin(layer *l, const tn_context *context, const tn_attention_b
     l->context = tn_context_retain(l->base);
     l->bounds.supported = args->supported;
     l->bounds.supported_count = args->supported_count;
-    hear(l);
+    find_request(l);
     return find_device(args, &l->device, err);
 }
 
 /* The decisions. */
-static tn_status prepare(layer *l, tn_error *err)
+static tn_status prepare_layer(layer *l, tn_error *err)
 {
     const tn_attention_backend_args *args = l->args;
     tn_status status = make_op(args, false, &l->op, err);
     if (!status)
-        status = ask(l, err);
+        status = decide_op(l, err);
     if (!status)
-        status = decide(l, &l->op, &l->choice, err);
+        status = decide_layer(l, &l->op, &l->choice, err);
     if (status || !args->training)
         return status;
     status = make_op(args, true, &l->gradients, err);
     if (!status)
-        status = decide(l, &l->gradients, &l->backward, err);
+        status = decide_layer(l, &l->gradients, &l->backward, err);
     l->bounds.backward = l->backward;
     return status;
 }
 
-static void end(layer *l)
+static void release_layer(layer *l)
 {
     tn_context_release(l->context);
     tn_context_release(l->base);
@@ -276,7 +278,7 @@ static void list_supported(const layer *l, char *out, size_t size)
 }
 
 /* No kernel was picked: reports why the required one was not, or why none was. */
-static tn_status refuse(const layer *l, const tni_backends *all, tn_error *err)
+static tn_status report_refusal(const layer *l, const tni_backends *all, tn_error *err)
 {
     const tni_question question = {.context = l->context, .op = &l->op, .device = l->device};
     bool required = l->request.strength == TN_REQUIRE && l->request.count > 0;
@@ -319,7 +321,7 @@ static bool is_asked_for(const layer *l, const tni_backend_pick *pick)
 }
 
 /* Reports that another backend was preferred. */
-static void tell_fallback(const layer *l, const tni_backends *all, tn_attention_choice *out)
+static void write_fallback(const layer *l, const tni_backends *all, tn_attention_choice *out)
 {
     const tn_backend *row = tni_backends_find(all, first_preferred(l));
     bool by_layer = l->request.count > 0 && out->backend && out->backend == l->args->layer_default;
@@ -334,7 +336,7 @@ static void tell_fallback(const layer *l, const tni_backends *all, tn_attention_
                          row ? "rules prefer others" : "no kernel has this name");
 }
 
-static void tell(const layer *l, const tni_backend_pick *pick, tn_attention_choice *out)
+static void write_choice(const layer *l, const tni_backend_pick *pick, tn_attention_choice *out)
 {
     *out = (tn_attention_choice){.struct_size = out->struct_size,
                                  .name = pick->name,
@@ -347,7 +349,7 @@ static void tell(const layer *l, const tni_backend_pick *pick, tn_attention_choi
 }
 
 /* If no attention is requested, there is nothing to decide. */
-static tn_status tell_none(const layer *l, tn_attention_choice *out, tn_error *err)
+static tn_status write_no_attention(const layer *l, tn_attention_choice *out, tn_error *err)
 {
     char supported[160];
     list_supported(l, supported, sizeof supported);
@@ -366,7 +368,7 @@ static tn_status tell_none(const layer *l, tn_attention_choice *out, tn_error *e
     return TN_OK;
 }
 
-static tn_status answer(const layer *l, tn_attention_choice *out, tn_error *err)
+static tn_status choose_backend(const layer *l, tn_attention_choice *out, tn_error *err)
 {
     const tni_question question = {.context = l->context, .op = &l->op, .device = l->device};
     tni_backend_request request;
@@ -374,27 +376,27 @@ static tn_status answer(const layer *l, tn_attention_choice *out, tn_error *err)
     tni_backend_pick pick;
     tni_backend_request_find(&question, &request);
     if (tni_backend_request_is_none(&request))
-        return tell_none(l, out, err);
+        return write_no_attention(l, out, err);
     tni_backend_pick_of(&question, l->choice, &l->bounds, &pick);
     if (pick.taken && (l->request.strength != TN_PREFER || is_asked_for(l, &pick))) {
-        tell(l, &pick, out);
+        write_choice(l, &pick, out);
         return TN_OK;
     }
     tn_status status = tni_backends_make(&question, l->choice, &l->bounds, &all, err);
     if (status)
         return status;
     if (pick.taken) {
-        tell(l, &pick, out);
-        tell_fallback(l, all, out);
+        write_choice(l, &pick, out);
+        write_fallback(l, all, out);
     } else
-        status = refuse(l, all, err);
+        status = report_refusal(l, all, err);
     tni_backends_release(all);
     return status;
 }
 
 /* Answers from the cache, or decides. Fallbacks are not cached: their reason depends on more than
  * the key. */
-static tn_status answer_again(layer *l, tn_attention_choice *out, tn_error *err)
+static tn_status find_or_choose(layer *l, tn_attention_choice *out, tn_error *err)
 {
     tni_answer_key key;
     tni_answer_key_make(l->base, l->device, l->args, &key);
@@ -402,9 +404,9 @@ static tn_status answer_again(layer *l, tn_attention_choice *out, tn_error *err)
         tn_text_fit(out->origin, sizeof out->origin, l->origin);
         return TN_OK;
     }
-    tn_status status = prepare(l, err);
+    tn_status status = prepare_layer(l, err);
     if (!status)
-        status = answer(l, out, err);
+        status = choose_backend(l, out, err);
     if (!status && !out->fell_back)
         tni_answer_keep(&key, out);
     return status;
@@ -417,10 +419,10 @@ tn_status tn_attention_backend(const tn_context *context, const tn_attention_bac
     if (!out || !TN_HAS(out, tn_attention_choice, why))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
                        "out is NULL, or its struct_size is too small");
-    tn_status status = begin(&l, context, args, err);
+    tn_status status = init_layer(&l, context, args, err);
     if (!status)
-        status = answer_again(&l, out, err);
-    end(&l);
+        status = find_or_choose(&l, out, err);
+    release_layer(&l);
     return status;
 }
 
@@ -429,11 +431,11 @@ tn_status tn_attention_backend_explain(const tn_context *context,
                                        tn_error *err)
 {
     layer l;
-    tn_status status = begin(&l, context, args, err);
+    tn_status status = init_layer(&l, context, args, err);
     if (!status)
-        status = prepare(&l, err);
+        status = prepare_layer(&l, err);
     if (!status)
         status = tni_explain_within(l.context, &l.op, l.device, &l.bounds, out, err);
-    end(&l);
+    release_layer(&l);
     return status;
 }

@@ -51,7 +51,8 @@ bool tni_sdpa_of_op(const tn_op *op, tn_device *device, bool training, tn_sdpa_p
     return !is_foreign(op);
 }
 
-static tn_status take(const tn_tensor *tensor, const char *name, tn_sdpa_tensor *out, tn_error *err)
+static tn_status fill_tensor(const tn_tensor *tensor, const char *name, tn_sdpa_tensor *out,
+                             tn_error *err)
 {
     static const char where[] = "tn_sdpa_params_get";
     tni_layout extent;
@@ -70,13 +71,13 @@ tn_status tn_sdpa_params_get(const tn_tensor *query, const tn_tensor *key, const
     if (!out || !TN_HAS(out, tn_sdpa_params, permits))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tn_sdpa_params_get",
                        "out is NULL, or its struct_size is too small");
-    tn_status status = take(query, "query", &made.query, err);
+    tn_status status = fill_tensor(query, "query", &made.query, err);
     if (!status)
-        status = take(key, "key", &made.key, err);
+        status = fill_tensor(key, "key", &made.key, err);
     if (!status)
-        status = take(value, "value", &made.value, err);
+        status = fill_tensor(value, "value", &made.value, err);
     if (!status && attn_mask)
-        status = take(attn_mask, "attn_mask", &made.attn_mask, err);
+        status = fill_tensor(attn_mask, "attn_mask", &made.attn_mask, err);
     if (status)
         return status;
     made.struct_size = out->struct_size;
@@ -128,8 +129,8 @@ static tn_status check_numbers(const tn_sdpa_params *params, const char *where, 
 }
 
 /* Checks the parameters and fills in missing devices. */
-static tn_status check(const tn_sdpa_params *params, const char *where, tn_sdpa_params *out,
-                       tn_error *err)
+static tn_status check_params(const tn_sdpa_params *params, const char *where, tn_sdpa_params *out,
+                              tn_error *err)
 {
     static const char *const names[] = {"query", "key", "value", "attn_mask"};
     if (!params || !TN_HAS(params, tn_sdpa_params, permits))
@@ -155,7 +156,7 @@ static tn_status can_use(const tn_context *context, const tn_sdpa_params *params
     if (!out || !TN_HAS(out, tn_sdpa_report, checks))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
                        "out is NULL, or its struct_size is too small");
-    tn_status status = check(params, where, &sound, err);
+    tn_status status = check_params(params, where, &sound, err);
     if (!status)
         tni_sdpa_ask(tni_context_or_current(context), &sound, sdp, out);
     return status;

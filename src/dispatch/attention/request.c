@@ -11,7 +11,7 @@ static const char none_at_all[] = "no_attention";
 enum { ORIGIN = 128 };
 
 /* Returns the backend name that an op requests; NULL if none. */
-static const char *asked_by(const tn_op *op)
+static const char *requested_name(const tn_op *op)
 {
     const tn_attention_op *at = tn_op_attention(op);
     return at && at->backend ? tni_backend_name(at->backend) : NULL;
@@ -19,13 +19,13 @@ static const char *asked_by(const tn_op *op)
 
 tn_setting tni_backend_unheard(const tn_op *op)
 {
-    return asked_by(op) ? TN_SETTING_ATTENTION_BACKEND : -1;
+    return requested_name(op) ? TN_SETTING_ATTENTION_BACKEND : -1;
 }
 
 void tni_backend_request_find(const tni_question *question, tni_backend_request *out)
 {
     const tni_rules *rules = question->context->rules;
-    const char *asked = asked_by(question->op);
+    const char *asked = requested_name(question->op);
     *out = (tni_backend_request){.strength = TN_PERMIT};
     if (asked)
         *out = (tni_backend_request){.strength = TN_REQUIRE, .count = 1, .names = {asked}};
@@ -53,10 +53,10 @@ static bool is_attention(const tni_question *question)
 
 /* Writes the origin of the request: "attention.backend (environment: TENON_ATTENTION_BACKEND)",
  * "the problem". */
-static void tell_origin(const tni_question *question, char *out, size_t size)
+static void write_origin(const tni_question *question, char *out, size_t size)
 {
     tn_origin origin = {.struct_size = sizeof origin};
-    if (asked_by(question->op)) {
+    if (requested_name(question->op)) {
         tn_text_fit(out, size, "the problem");
         return;
     }
@@ -84,7 +84,7 @@ tn_status tni_attention_request_check(const tni_question *question, tn_error *er
 
 void tni_attention_judge(const tni_question *question, tni_contender *to)
 {
-    const char *asked = asked_by(question->op);
+    const char *asked = requested_name(question->op);
     tni_rules_judge_but(question->context->rules, &to->kernel->names,
                         tni_backend_unheard(question->op), &to->judged);
     bool kept_out =
@@ -96,10 +96,10 @@ void tni_attention_judge(const tni_question *question, tni_contender *to)
 bool tni_attention_permits(const tni_question *question, const tni_backend_request *request,
                            tni_contender *to)
 {
-    const char *asked = asked_by(question->op);
+    const char *asked = requested_name(question->op);
     char origin[ORIGIN];
     if (request && tni_backend_request_is_none(request)) {
-        tell_origin(question, origin, sizeof origin);
+        write_origin(question, origin, sizeof origin);
         return tni_refuse(&to->why, TN_REFUSE_RULE, "NO_ATTENTION", 1, 0,
                           "%s requests NO_ATTENTION", origin);
     }
@@ -140,7 +140,7 @@ tn_status tni_attention_refused(const tni_question *question, const tni_choice *
     if (question->only || !is_attention(question))
         return TN_OK;
     tni_backend_request_find(question, &request);
-    tell_origin(question, origin, sizeof origin);
+    write_origin(question, origin, sizeof origin);
     tni_problem_write(question->op, question->device->id, &text);
     bool missing = request.strength == TN_REQUIRE && request.count > 0 &&
                    question->op->kind != TN_OP_ATTENTION_MERGE;

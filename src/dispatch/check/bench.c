@@ -37,7 +37,7 @@ typedef struct stand {
 
 /* Returns how many sets of operands are twice the size of the last-level cache, so that no set is
  * still cached when it is used again. */
-static size_t sets_for(const tn_op *op, const tn_device *device)
+static size_t count_sets(const tn_op *op, const tn_device *device)
 {
     const tn_device_properties *properties = tni_device_described(device);
     bool known = properties->known & TN_DEVICE_KNOWS(l2_cache_bytes);
@@ -50,9 +50,9 @@ static size_t sets_for(const tn_op *op, const tn_device *device)
 
 static tn_status make_sets(stand *s, tn_error *err)
 {
-    size_t wished = sets_for(&s->op, s->device);
+    size_t needed = count_sets(&s->op, s->device);
     tn_status status = TN_OK;
-    while (s->set_count < wished && !status) {
+    while (s->set_count < needed && !status) {
         tni_operands *set = &s->sets[s->set_count++];
         status = tni_operands_create(&s->op, s->device, set, err);
         if (!status)
@@ -95,7 +95,7 @@ static tn_status warm_up(stand *s, const tni_plan *plan, double most_ns, double 
 /* Chooses the calls per sample and the number of rounds: a sample must be long enough for the clock,
  * and all rounds together take about `seconds`. If one call takes longer than that, there may be
  * only one round. */
-static tn_status calibrate(stand *s, double seconds, tn_error *err)
+static tn_status choose_rounds(stand *s, double seconds, tn_error *err)
 {
     const double sample_least = 2e4;
     double ns = 0, slowest = 0, turns = s->plans[SECOND] ? 3 : 2;
@@ -157,7 +157,7 @@ static double ratio_of(const stand *s, int32_t over, int32_t under, double *room
     return quantile(room, s->rounds, 0.5);
 }
 
-static void tell(stand *s, double *room, tn_bench_result *out)
+static void write_bench_result(stand *s, double *room, tn_bench_result *out)
 {
     double flops, bytes;
     tni_op_class_of(s->op.kind)->cost(&s->op, &flops, &bytes);
@@ -176,12 +176,12 @@ static void tell(stand *s, double *room, tn_bench_result *out)
     out->gbps = bytes / median;
 }
 
-static tn_status measure(stand *s, double seconds, tn_bench_result *out, tn_error *err)
+static tn_status measure_kernels(stand *s, double seconds, tn_bench_result *out, tn_error *err)
 {
     double *room = NULL;
     tn_status status = make_sets(s, err);
     if (!status)
-        status = calibrate(s, seconds, err);
+        status = choose_rounds(s, seconds, err);
     if (status)
         return status;
     room = tni_alloc_zeroed((size_t)(TURNS + 1) * (size_t)s->rounds, sizeof *room);
@@ -191,7 +191,7 @@ static tn_status measure(stand *s, double seconds, tn_bench_result *out, tn_erro
         s->samples[i] = room + (i + 1) * s->rounds;
     status = time_rounds(s, err);
     if (!status)
-        tell(s, room, out);
+        write_bench_result(s, room, out);
     tni_release(room);
     return status;
 }
@@ -220,7 +220,7 @@ static tn_status check_args(const tn_bench_args *args, const tn_bench_result *ou
     return TN_OK;
 }
 
-static tn_status prepare(stand *s, const tn_bench_args *args, tn_error *err)
+static tn_status make_plans(stand *s, const tn_bench_args *args, tn_error *err)
 {
     tn_status status = tni_question_parse(args->problem, &s->op, &s->device, err);
     if (!status)
@@ -244,9 +244,9 @@ tn_status tn_bench(const tn_context *context, const tn_bench_args *args, tn_benc
     if (!s)
         return tni_no_memory(err, where, "a bench");
     s->context = tni_context_or_current(context);
-    status = prepare(s, args, err);
+    status = make_plans(s, args, err);
     if (!status)
-        status = measure(s, args->seconds > 0 ? args->seconds : 1, &result, err);
+        status = measure_kernels(s, args->seconds > 0 ? args->seconds : 1, &result, err);
     for (size_t i = 0; i < s->set_count; i++)
         tni_operands_release(&s->sets[i]);
     tni_plan_release(s->plans[FIRST]);

@@ -69,7 +69,7 @@ static tn_status compare_output(scene *s, const tni_part *part, const tni_compar
     return status;
 }
 
-static tn_status look_at(void *user, const tni_part *part, tn_error *err)
+static tn_status check_part(void *user, const tni_part *part, tn_error *err)
 {
     scene *s = user;
     void *data[TN_OP_OPERANDS_MAX], *found[TN_OP_OPERANDS_MAX];
@@ -197,7 +197,7 @@ static tn_status compare_guards(scene *s, tn_stream *stream, tn_check_result *ou
     return status;
 }
 
-static void tell(const scene *s, tn_check_result *out)
+static void write_check_result(const scene *s, tn_check_result *out)
 {
     const tni_difference *d = &s->difference;
     tn_text_fit(out->kernel, sizeof out->kernel, tni_plan_kernel(s->trial->plan)->row->name);
@@ -217,7 +217,7 @@ static void tell(const scene *s, tn_check_result *out)
 
 /* Writes the dump of the output with the largest error, if the result is wrong and a path was
  * given. */
-static tn_status dump(const scene *s, const tn_check_result *result, tn_error *err)
+static tn_status dump_output(const scene *s, const tn_check_result *result, tn_error *err)
 {
     int32_t output = s->difference.at < 0 ? s->operands.output : s->difference.output;
     const tni_dump what = {.path = s->trial->dump,
@@ -230,7 +230,7 @@ static tn_status dump(const scene *s, const tn_check_result *result, tn_error *e
     return result->ok || !what.path ? TN_OK : tni_dump_write(&what, err);
 }
 
-static tn_status play(scene *s, tn_stream *stream, tn_check_result *out, tn_error *err)
+static tn_status check_kernel(scene *s, tn_stream *stream, tn_check_result *out, tn_error *err)
 {
     const tni_trial *t = s->trial;
     tn_status status = run_kernel(s, stream, err);
@@ -242,15 +242,15 @@ static tn_status play(scene *s, tn_stream *stream, tn_check_result *out, tn_erro
         if (s->block[i])
             s->after[i] = s->block[i] + tni_operands_at(&s->operands, i)->first;
     }
-    status = tni_parts_visit(t->op, s->sampled, t->seed, look_at, s, err);
+    status = tni_parts_visit(t->op, s->sampled, t->seed, check_part, s, err);
     if (status)
         return status;
-    tell(s, out);
-    status = dump(s, out, err);
+    write_check_result(s, out);
+    status = dump_output(s, out, err);
     return status ? status : compare_guards(s, stream, out, err);
 }
 
-static tn_status run_scene(scene *s, tn_check_result *out, tn_error *err)
+static tn_status run_trial(scene *s, tn_check_result *out, tn_error *err)
 {
     const tni_trial *trial = s->trial;
     tn_stream *stream = trial->stream ? trial->stream : tn_stream_current(trial->device);
@@ -261,7 +261,7 @@ static tn_status run_scene(scene *s, tn_check_result *out, tn_error *err)
     if (!status)
         status = tni_operands_create(trial->op, trial->device, &s->operands, err);
     if (!status)
-        status = play(s, stream, out, err);
+        status = check_kernel(s, stream, out, err);
     tni_oracle_end(&s->oracle);
     tni_operands_release(&s->operands);
     for (int32_t i = 0; i < TN_OP_OPERANDS_MAX; i++) {
@@ -278,7 +278,7 @@ tn_status tni_trial_run(const tni_trial *trial, tn_check_result *out, tn_error *
         return tni_no_memory(err, where, "a trial");
     s->trial = trial;
     s->difference.at = -1;
-    tn_status status = run_scene(s, out, err);
+    tn_status status = run_trial(s, out, err);
     tni_release(s);
     return status;
 }

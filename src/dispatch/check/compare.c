@@ -7,7 +7,7 @@
 #include <inttypes.h>
 
 /* Returns the error of a number divided by its bound. */
-static double part_of(double found, double expected, double bound)
+static double relative_error(double found, double expected, double bound)
 {
     if (tni_is_nan(found) || tni_is_nan(expected))
         return tni_is_nan(found) && tni_is_nan(expected) ? 0 : INFINITY;
@@ -27,11 +27,11 @@ typedef struct output {
 
 /* Compares one element. For a complex number, the part with the larger error counts. If `by_bytes`,
  * the bytes must be equal: for ops that only copy, and for integers whose bound is 0. */
-static void judge(const output *o, double bound, bool by_bytes, tni_difference *out)
+static void compare_element(const output *o, double bound, bool by_bytes, tni_difference *out)
 {
     tni_number f = tni_element_read(o->dtype, o->found);
     tni_number e = tni_element_read(o->dtype, o->expected);
-    double re = part_of(f.re, e.re, bound), im = part_of(f.im, e.im, bound);
+    double re = relative_error(f.re, e.re, bound), im = relative_error(f.im, e.im, bound);
     bool real = re >= im;
     *out = (tni_difference){.error = real ? re : im,
                             .bound = bound,
@@ -46,7 +46,7 @@ static void judge(const output *o, double bound, bool by_bytes, tni_difference *
 }
 
 /* Returns true if `one` has the largest error so far. */
-static bool add(const tni_difference *one, tni_difference *io)
+static bool add_difference(const tni_difference *one, tni_difference *io)
 {
     int64_t checked = io->checked + 1, wrong = io->wrong + (one->error > 1);
     bool worse = io->at < 0 || one->error > io->error;
@@ -82,8 +82,8 @@ tn_status tni_compare(const tni_comparand *what, tni_difference *difference, boo
         double bound = tni_bounds_at(&bounds, &place, tni_element_read(o.dtype, o.expected));
         bool by_bytes = copies || (whole && bound == 0);
         tni_difference one;
-        judge(&o, bound, by_bytes, &one);
-        *out_worse = add(&one, difference) || *out_worse;
+        compare_element(&o, bound, by_bytes, &one);
+        *out_worse = add_difference(&one, difference) || *out_worse;
         at++;
     } while (tni_place_next(&place, out));
     tni_bounds_release(&bounds);

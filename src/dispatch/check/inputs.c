@@ -34,7 +34,7 @@ static bool is_in_place(const tn_op *op)
 
 /* Computes the size of a block with guards on both sides, and the offset of the first element, whose
  * address has the layout's alignment and no larger one. Returns false on overflow. */
-static bool measure(const tn_layout *layout, tni_operand *out)
+static bool measure_block(const tn_layout *layout, tni_operand *out)
 {
     tni_layout extent;
     size_t odd = layout->alignment < TN_OP_ALIGNMENT_MAX ? (size_t)layout->alignment : 0;
@@ -60,7 +60,7 @@ size_t tni_operands_bytes(const tn_op *op)
     for (int32_t i = 0; i < op->count; i++) {
         tni_operand block;
         if (op->operand[i].dtype &&
-            (!measure(&op->operand[i], &block) || !tni_add_size(all, block.bytes, &all)))
+            (!measure_block(&op->operand[i], &block) || !tni_add_size(all, block.bytes, &all)))
             return SIZE_MAX;
     }
     return all;
@@ -70,7 +70,7 @@ static tn_status create_block(tni_operands *operands, int32_t index, tn_error *e
 {
     const char *name = tni_op_class_of(operands->op->kind)->operands[index];
     tni_operand *block = &operands->operand[index];
-    if (!measure(&operands->op->operand[index], block))
+    if (!measure_block(&operands->op->operand[index], block))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s exceeds the address space", name);
     if (block->bytes == 0)
         return TN_OK;
@@ -136,7 +136,7 @@ typedef struct source {
     tn_status status;
 } source;
 
-static double draw(source *from)
+static double draw_number(source *from)
 {
     const size_t all = sizeof from->numbers / sizeof from->numbers[0];
     if (from->left == 0 && !from->status) {
@@ -147,9 +147,9 @@ static double draw(source *from)
     return from->status ? 0 : from->numbers[--from->left];
 }
 
-static double draw_one(void *user)
+static double draw_for_table(void *user)
 {
-    return draw(user);
+    return draw_number(user);
 }
 
 /* Random contents of an operand. */
@@ -201,7 +201,7 @@ static spread spread_of(const tn_op *op, int32_t operand, tni_inputs inputs)
 static double draw_nonfinite(source *from, bool only_nan)
 {
     static const double numbers[] = {NAN, INFINITY, -INFINITY};
-    return numbers[only_nan ? 0 : (size_t)(draw(from) * 3)];
+    return numbers[only_nan ? 0 : (size_t)(draw_number(from) * 3)];
 }
 
 /* Returns a number that often reveals errors: limits, ties of rounding, NaN. */
@@ -218,19 +218,19 @@ static double special_number(double pick)
 static void write_random(source *from, const spread *in, tn_dtype dtype, unsigned char *at)
 {
     enum { SPECIAL_IN = 8 };
-    double x = draw(from), y = draw(from);
+    double x = draw_number(from), y = draw_number(from);
     const double low = in->range.low, width = in->range.high - low;
     tni_number value = {low + width * x, low + width * y};
     if (in->bits) {
         for (int64_t i = 0; i < tni_dtype_bytes(dtype); i++)
-            at[i] = (unsigned char)(draw(from) * 256);
+            at[i] = (unsigned char)(draw_number(from) * 256);
         return;
     }
     if (tni_dtype_is_integer(dtype))
         value.re = floor(value.re);
     else if (in->range.special && !tni_dtype_is_complex(dtype) && y * SPECIAL_IN < 1)
         value.re = special_number(y * SPECIAL_IN);
-    if (in->nonfinite > 0 && draw(from) < in->nonfinite)
+    if (in->nonfinite > 0 && draw_number(from) < in->nonfinite)
         value.re = draw_nonfinite(from, in->only_nan);
     tni_element_write(dtype, value, at);
 }
@@ -246,7 +246,7 @@ static tn_status fill_block(tni_operands *operands, int32_t index, tni_inputs in
     tni_place place = {{0}};
     memset(block->host, GUARD_BYTE, block->bytes);
     if (check_of(operands->op)->is_table && check_of(operands->op)->is_table(operands->op, index)) {
-        check_of(operands->op)->fill_table(operands, index, draw_one, from);
+        check_of(operands->op)->fill_table(operands, index, draw_for_table, from);
         return from->status;
     }
     do {

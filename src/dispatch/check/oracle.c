@@ -42,7 +42,7 @@ static TNI_OUT_OF_LINE tn_status plan_for(tni_oracle *oracle, const tn_op *op, t
 }
 
 /* Makes the same op with dense outputs that do not overlap its other operands. */
-static tn_status set_apart(const tn_op *op, tn_op *out, tn_error *err)
+static tn_status make_dense_op(const tn_op *op, tn_op *out, tn_error *err)
 {
     const tni_op_class *class = tni_op_class_of(op->kind);
     *out = *op;
@@ -58,7 +58,7 @@ static tn_status set_apart(const tn_op *op, tn_op *out, tn_error *err)
 }
 
 /* Copies the elements of the output to a dense array. */
-static void gather(const tn_layout *layout, const char *from, char *to)
+static void gather_elements(const tn_layout *layout, const char *from, char *to)
 {
     int64_t size = tni_dtype_bytes(layout->dtype);
     tni_place place = {{0}};
@@ -85,7 +85,7 @@ tn_status tni_oracle_ask(tni_oracle *oracle, const tn_op *op, void *const *data,
         return TN_OK;
     memset(problem, 0, sizeof *problem);
     problem->device = oracle->device;
-    tn_status status = set_apart(op, &problem->op, err);
+    tn_status status = make_dense_op(op, &problem->op, err);
     if (!status)
         status = plan_for(oracle, &problem->op, err);
     if (status)
@@ -96,7 +96,7 @@ tn_status tni_oracle_ask(tni_oracle *oracle, const tn_op *op, void *const *data,
             continue;
         problem->data[i] = out[i];
         if (leaves_output(op) || (i == class->output && tni_op_reads_output(op)))
-            gather(&op->operand[i], data[i], out[i]);
+            gather_elements(&op->operand[i], data[i], out[i]);
     }
     return tni_plan_run(oracle->plan, tni_context_defaults(), problem, &args, err);
 }

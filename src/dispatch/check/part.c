@@ -32,7 +32,7 @@ static bool is_split(const tn_op *op, int32_t operand, int32_t d)
     return check_of(op)->is_split ? check_of(op)->is_split(op, operand, d) : d < dims_of(op);
 }
 
-static int64_t lesser(int64_t a, int64_t b)
+static int64_t min_int64(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
@@ -64,7 +64,7 @@ tn_status tni_part_take(const tn_op *op, void *const *data, const tni_part *part
             extent_of(op, part, i, d, &begin, &layout->shape[d]);
             skipped += begin * layout->stride[d];
         }
-        layout->alignment = skipped ? lesser(layout->alignment, bytes) : layout->alignment;
+        layout->alignment = skipped ? min_int64(layout->alignment, bytes) : layout->alignment;
         out_data[i] = data[i] ? (char *)data[i] + skipped * bytes : NULL;
     }
     if (check_of(op)->shift_part)
@@ -95,7 +95,7 @@ typedef struct tour {
     tn_error *err;
 } tour;
 
-static void whole(const tn_op *op, tni_part *out)
+static void set_whole_part(const tn_op *op, tni_part *out)
 {
     const tn_layout *layout = output_of(op);
     *out = (tni_part){{0}, {0}};
@@ -112,7 +112,7 @@ static tn_status visit_corners(const tour *t)
     for (uint32_t corner = 0; corner < UINT32_C(1) << dims && !status; corner++) {
         bool twice = false;
         tni_part part;
-        whole(t->op, &part);
+        set_whole_part(t->op, &part);
         for (int32_t d = 0; d < dims; d++) {
             bool last = corner >> d & 1;
             part.begin[d] = last ? layout->shape[d] - 1 : 0;
@@ -132,9 +132,9 @@ static tn_status visit_line(const tour *t, bool last, int32_t along)
     int64_t cost = check_of(t->op)->line_cost(t->op);
     int64_t most = (int64_t)5e7 / (cost > 0 ? cost : 1) + 1;
     tni_part part;
-    whole(t->op, &part);
+    set_whole_part(t->op, &part);
     for (int32_t d = 0; d < layout->rank; d++) {
-        part.count[d] = d == along ? lesser(layout->shape[d], most) : 1;
+        part.count[d] = d == along ? min_int64(layout->shape[d], most) : 1;
         part.begin[d] = last ? layout->shape[d] - part.count[d] : 0;
     }
     return t->visit(t->user, &part, t->err);
@@ -161,7 +161,7 @@ static tn_status visit_random(const tour *t, tn_generator *generator)
     for (int64_t i = 0; i < visits && !status; i++) {
         double at[TN_OP_RANK_MAX];
         tni_part part;
-        whole(t->op, &part);
+        set_whole_part(t->op, &part);
         status = tn_random_fill_uniform(generator, TN_F64, at, TN_OP_RANK_MAX, t->err);
         for (int32_t d = 0; d < dims; d++) {
             part.begin[d] = (int64_t)(at[d] * (double)layout->shape[d]);
@@ -179,7 +179,7 @@ tn_status tni_parts_visit(const tn_op *op, bool sampled, uint64_t seed, tni_part
     const tour t = {op, visit, user, err};
     tn_generator *generator = NULL;
     tni_part all;
-    whole(op, &all);
+    set_whole_part(op, &all);
     if (!sampled || tni_layout_elements(output_of(op)) == 0)
         return visit(user, &all, err);
     tn_status status = visit_corners(&t);

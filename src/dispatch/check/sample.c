@@ -38,8 +38,8 @@ void tni_sample_release(tni_sample *sample)
     tni_release(sample);
 }
 
-static tn_status fetch(tn_device *device, tn_stream *stream, const char *from, size_t bytes,
-                       char *to, tn_error *err)
+static tn_status copy_to_host(tn_device *device, tn_stream *stream, const char *from, size_t bytes,
+                              char *to, tn_error *err)
 {
     const tn_memory_copy_args args = {.struct_size = sizeof args,
                                       .to = to,
@@ -52,8 +52,8 @@ static tn_status fetch(tn_device *device, tn_stream *stream, const char *from, s
 }
 
 /* Copies every byte from an operand's lowest to its highest element. */
-static tn_status keep(tni_sample *sample, const tni_problem *problem, int32_t index,
-                      tn_stream *stream, tn_error *err)
+static tn_status copy_operand(tni_sample *sample, const tni_problem *problem, int32_t index,
+                              tn_stream *stream, tn_error *err)
 {
     const tn_layout *layout = &problem->op.operand[index];
     const char *at = problem->data[index];
@@ -70,8 +70,8 @@ static tn_status keep(tni_sample *sample, const tni_problem *problem, int32_t in
     if (!sample->block[index])
         return tni_no_memory(err, where, "a copy of the operands");
     sample->data[index] = sample->block[index] - extent.low;
-    return fetch(problem->device, stream, at + extent.low, sample->bytes[index],
-                 sample->block[index], err);
+    return copy_to_host(problem->device, stream, at + extent.low, sample->bytes[index],
+                        sample->block[index], err);
 }
 
 static bool is_output(const tn_op *op, int32_t index)
@@ -98,7 +98,7 @@ tn_status tni_sample_begin(const tni_problem *problem, tn_stream *stream, tni_sa
     if (!made)
         return tni_no_memory(err, where, "a sample");
     for (int32_t i = 0; i < problem->op.count && !status; i++) {
-        status = keep(made, problem, i, stream, err);
+        status = copy_operand(made, problem, i, stream, err);
         if (!status && is_output(&problem->op, i))
             status = make_room(made, &problem->op, i, err);
     }
@@ -130,7 +130,7 @@ static void outputs_release(outputs *found)
 }
 
 /* Computes the expected outputs from the operands that were copied before the call. */
-static tn_status expect(const sampled *s, tn_error *err)
+static tn_status compute_expected(const sampled *s, tn_error *err)
 {
     const tn_op *op = &s->problem->op;
     tni_oracle *oracle = tni_alloc_zeroed(1, sizeof *oracle);
@@ -145,7 +145,8 @@ static tn_status expect(const sampled *s, tn_error *err)
 }
 
 /* Compares the outputs with the expected ones. */
-static tn_status hold(const sampled *s, const outputs *found, tni_difference *out, tn_error *err)
+static tn_status compare_outputs(const sampled *s, const outputs *found, tni_difference *out,
+                                 tn_error *err)
 {
     tn_status status = TN_OK;
     bool worse;
@@ -164,7 +165,7 @@ static tn_status hold(const sampled *s, const outputs *found, tni_difference *ou
 }
 
 /* Copies the saved operands into private blocks. */
-static void put_back(const sampled *s, tni_operands *to)
+static void restore_operands(const sampled *s, tni_operands *to)
 {
     for (int32_t i = 0; i < s->problem->op.count; i++) {
         tni_operand *block = &to->operand[i];
@@ -176,8 +177,8 @@ static void put_back(const sampled *s, tni_operands *to)
     }
 }
 
-static tn_status download(const sampled *s, const tni_operands *operands, outputs *out,
-                          tn_error *err)
+static tn_status download_outputs(const sampled *s, const tni_operands *operands, outputs *out,
+                                  tn_error *err)
 {
     tn_status status = TN_OK;
     for (int32_t i = 0; i < s->problem->op.count && !status; i++) {
@@ -200,7 +201,7 @@ static tn_status run_again(const sampled *s, outputs *out, tn_error *err)
     tni_problem problem;
     tn_status status = tni_operands_create(&s->problem->op, s->problem->device, &operands, err);
     if (!status) {
-        put_back(s, &operands);
+        restore_operands(s, &operands);
         status = tni_operands_upload(&operands, s->stream, err);
     }
     tni_operands_on_device(&operands, &problem);
@@ -208,20 +209,20 @@ static tn_status run_again(const sampled *s, outputs *out, tn_error *err)
         status = tni_plan_run(s->plan, tni_context_defaults(), &problem,
                               &(tni_call_args){.stream = s->stream}, err);
     if (!status)
-        status = download(s, &operands, out, err);
+        status = download_outputs(s, &operands, out, err);
     tni_operands_release(&operands);
     return status;
 }
 
 /* Returns whether the kernel is wrong again. It is not if the error was transient, or if other code
  * wrote to the operands during the call. */
-static tn_status repeat(const sampled *s, bool *out_wrong, tn_error *err)
+static tn_status check_again(const sampled *s, bool *out_wrong, tn_error *err)
 {
     tni_difference difference;
     outputs found = {.block = {0}};
     tn_status status = run_again(s, &found, err);
     if (!status)
-        status = hold(s, &found, &difference, err);
+        status = compare_outputs(s, &found, &difference, err);
     if (!status)
         *out_wrong = difference.wrong > 0;
     outputs_release(&found);
@@ -229,7 +230,7 @@ static tn_status repeat(const sampled *s, bool *out_wrong, tn_error *err)
 }
 
 /* `told` describes the error. */
-static void quarantine(const sampled *s, const char *told, const char *problem)
+static void quarantine_kernel(const sampled *s, const char *told, const char *problem)
 {
     const tni_kernel *kernel = tni_plan_kernel(s->plan);
     int64_t version = -1;
@@ -243,8 +244,8 @@ static void quarantine(const sampled *s, const char *told, const char *problem)
 
 /* Writes the result of the second run. Removes the problem text from the end of an error message,
  * because the caller adds it. */
-static void tell_again(tn_status status, bool wrong, tn_error *why, const char *problem,
-                       tni_buffer *out)
+static void describe_rerun(tn_status status, bool wrong, tn_error *why, const char *problem,
+                           tni_buffer *out)
 {
     char *end = status ? strstr(why->message, problem) : NULL;
     if (end && end - why->message > 2)
@@ -256,23 +257,23 @@ static void tell_again(tn_status status, bool wrong, tn_error *why, const char *
         tni_buffer_add(out, wrong ? "is wrong again" : "is right");
 }
 
-static tn_status accuse(const sampled *s, const tni_difference *difference, tn_error *err)
+static tn_status report_wrong(const sampled *s, const tni_difference *difference, tn_error *err)
 {
     const char *id = tn_device_id(tni_plan_device(s->plan));
     tni_buffer problem = {0}, text = {0};
     bool wrong = false;
     char told[192];
     tn_error why = {0};
-    tn_status again = repeat(s, &wrong, &why);
+    tn_status again = check_again(s, &wrong, &why);
     tni_difference_tell(difference, &s->problem->op, told, sizeof told);
     tni_problem_write(&s->problem->op, id, &problem);
     tni_buffer_format(&text, "%s on %s: %s; ", tni_plan_kernel(s->plan)->row->name, id, told);
-    tell_again(again, wrong, &why, tni_buffer_text(&problem), &text);
+    describe_rerun(again, wrong, &why, tni_buffer_text(&problem), &text);
     tni_buffer_format(&text, "; %s", tni_buffer_text(&problem));
     tni_log(TN_LOG_ERROR, "%s: %s", where, tni_buffer_text(&text));
     tn_status status = tn_fail(err, TN_CORRUPT, 0, where, "%s", text.failed ? told : text.text);
     if (wrong)
-        quarantine(s, told, tni_buffer_text(&problem));
+        quarantine_kernel(s, told, tni_buffer_text(&problem));
     tni_buffer_release(&text);
     tni_buffer_release(&problem);
     return status;
@@ -287,8 +288,8 @@ static tn_status fetch_outputs(const sampled *s, outputs *out, tn_error *err)
         const char *at = s->problem->data[i];
         if (!at || !is_output(&s->problem->op, i))
             continue;
-        status = fetch(s->problem->device, s->stream, at + sample->low[i], sample->bytes[i],
-                       sample->found[i], err);
+        status = copy_to_host(s->problem->device, s->stream, at + sample->low[i], sample->bytes[i],
+                              sample->found[i], err);
         out->first[i] = sample->found[i] - sample->low[i];
     }
     return status;
@@ -304,10 +305,10 @@ tn_status tni_sample_compare(tni_sample *sample, const tni_plan *plan, const tni
     tni_problem_place(&placed);
     tn_status status = fetch_outputs(&s, &found, err);
     if (!status)
-        status = expect(&s, err);
+        status = compute_expected(&s, err);
     if (!status)
-        status = hold(&s, &found, &difference, err);
+        status = compare_outputs(&s, &found, &difference, err);
     if (!status && difference.wrong > 0)
-        status = accuse(&s, &difference, err);
+        status = report_wrong(&s, &difference, err);
     return status;
 }

@@ -55,7 +55,7 @@ static void after_fork(void)
 
 static const tni_fork_hook hook = {before_fork, after_fork, after_fork};
 
-static void watch(void)
+static void watch_forks(void)
 {
     tni_fork_watch(&hook);
 }
@@ -68,7 +68,7 @@ static uint64_t hash_of(const uint64_t *key, size_t count)
     return hash;
 }
 
-static void release(loaded *gone)
+static void release_lock(loaded *gone)
 {
     if (!gone)
         return;
@@ -193,7 +193,7 @@ static tn_status index_selections(loaded *of, tn_error *err)
     return status;
 }
 
-static tn_status load(const char *path, loaded **out, tn_error *err)
+static tn_status load_lock(const char *path, loaded **out, tn_error *err)
 {
     loaded *made = tni_alloc_zeroed(1, sizeof *made);
     if (!made)
@@ -204,14 +204,14 @@ static tn_status load(const char *path, loaded **out, tn_error *err)
     if (!status)
         status = index_selections(made, err);
     if (status)
-        release(made);
+        release_lock(made);
     else
         *out = made;
     return status;
 }
 
 /* Must be called with the lock held. Replaces the active lock and returns the old one. */
-static loaded *replace(loaded *by)
+static loaded *replace_lock(loaded *by)
 {
     loaded *old = current;
     current = by;
@@ -231,7 +231,7 @@ static loaded *load_variable(bool *out_later)
                 variable);
     if (!path || !*path)
         return NULL;
-    tn_status status = load(path, &made, &why);
+    tn_status status = load_lock(path, &made, &why);
     *out_later = status == TN_OUT_OF_MEMORY || status == TN_BUSY;
     if (!status || *out_later)
         return made;
@@ -242,7 +242,7 @@ static loaded *load_variable(bool *out_later)
     }
     *out_later = !made || !made->path;
     if (*out_later) {
-        release(made);
+        release_lock(made);
         return NULL;
     }
     return made;
@@ -250,39 +250,39 @@ static loaded *load_variable(bool *out_later)
 
 /* Reads the environment variable, once. Returns false if out of memory: until a later attempt
  * succeeds, nothing is permitted. */
-static bool begin(void)
+static bool read_variable(void)
 {
     bool later = false;
     loaded *unused = NULL;
     if (atomic_load_explicit(&state, memory_order_acquire) != UNREAD)
         return true;
-    tni_once_run(&watched, watch);
+    tni_once_run(&watched, watch_forks);
     loaded *made = load_variable(&later);
     if (later)
         return false;
     tni_mutex_lock(&lock);
     if (atomic_load(&state) == UNREAD)
-        (void)replace(made);
+        (void)replace_lock(made);
     else
         unused = made;
     tni_mutex_unlock(&lock);
-    release(unused);
+    release_lock(unused);
     return true;
 }
 
 tn_status tn_lock_use(const char *path, tn_error *err)
 {
     loaded *made = NULL;
-    tn_status status = path ? load(path, &made, err) : TN_OK;
+    tn_status status = path ? load_lock(path, &made, err) : TN_OK;
     if (status)
         return status;
-    tni_once_run(&watched, watch);
+    tni_once_run(&watched, watch_forks);
     tni_mutex_lock(&lock);
     tni_dispatch_stir(); /* before the new lock is visible: decisions under the old one are made
                           * again */
-    loaded *old = replace(made);
+    loaded *old = replace_lock(made);
     tni_mutex_unlock(&lock);
-    release(old);
+    release_lock(old);
     tni_dispatch_stir();
     return TN_OK;
 }
@@ -290,7 +290,7 @@ tn_status tn_lock_use(const char *path, tn_error *err)
 size_t tn_lock_used(char *out, size_t size)
 {
     size_t length = 0;
-    (void)begin();
+    (void)read_variable();
     tni_mutex_lock(&lock);
     const char *path = current ? current->path : "";
     length = strlen(path);
@@ -329,7 +329,7 @@ static bool fits_better(const entry *a, const entry *b, tni_alignments alignment
 /* Must be called with the lock held, after tni_device_described was called for the device. Returns
  * NULL if the lock does not name the problem. An entry applies to its problem at every
  * alignment. */
-static const entry *find(const tni_question *question)
+static const entry *find_entry(const tni_question *question)
 {
     uint64_t key[TNI_KEY_MOST];
     size_t count = tni_op_key_up_to(question->op, 1, key);
@@ -374,13 +374,13 @@ static bool is_locked_kernel(const tni_selection *s, const tni_kernel *kernel, i
 }
 
 /* Must be called with the lock held. */
-static bool permits(const tni_question *question, const tni_kernel *kernel, int64_t version,
-                    tn_refusal *why)
+static bool lock_permits(const tni_question *question, const tni_kernel *kernel, int64_t version,
+                         tn_refusal *why)
 {
     if (current->failure.status)
         return tni_refuse(why, TN_REFUSE_LOCK, variable, 1, 0, "%s: %s", variable,
                           current->failure.message);
-    const entry *e = find(question);
+    const entry *e = find_entry(question);
     if (e)
         return is_locked_kernel(e->selection, kernel, version, why);
     return !current->selections.strict ||
@@ -398,13 +398,13 @@ bool tni_lock_permits(const tni_question *question, const tni_kernel *kernel,
 {
     if (tni_thread_state_own.unlocked)
         return true;
-    if (!begin())
+    if (!read_variable())
         return tni_refuse(why, TN_REFUSE_BUSY, variable, 1, 0, "no memory for the lock");
     if (atomic_load_explicit(&state, memory_order_acquire) == NOTHING)
         return true;
     (void)tni_device_described(question->device);
     tni_mutex_lock(&lock);
-    bool permitted = !current || permits(question, kernel, library_version, why);
+    bool permitted = !current || lock_permits(question, kernel, library_version, why);
     tni_mutex_unlock(&lock);
     return permitted;
 }
@@ -413,12 +413,12 @@ void tni_lock_tell_alignment(const tni_question *question, const tni_kernel *ker
                              tn_refusal *why)
 {
     char text[1024];
-    if (tni_thread_state_own.unlocked || !begin() ||
+    if (tni_thread_state_own.unlocked || !read_variable() ||
         atomic_load_explicit(&state, memory_order_acquire) == NOTHING)
         return;
     (void)tni_device_described(question->device);
     tni_mutex_lock(&lock);
-    const entry *e = current && !current->failure.status ? find(question) : NULL;
+    const entry *e = current && !current->failure.status ? find_entry(question) : NULL;
     if (e && strcmp(e->selection->kernel, kernel->row->name) == 0) {
         snprintf(text, sizeof text,
                  "%s:%u locks it for this problem: align the memory, or write the lock for "
@@ -432,11 +432,11 @@ void tni_lock_tell_alignment(const tni_question *question, const tni_kernel *ker
 const char *tni_lock_names(const tni_question *question, char room[TNI_LOCK_KERNEL])
 {
     room[0] = '\0';
-    if (!begin() || atomic_load_explicit(&state, memory_order_acquire) == NOTHING)
+    if (!read_variable() || atomic_load_explicit(&state, memory_order_acquire) == NOTHING)
         return room;
     (void)tni_device_described(question->device);
     tni_mutex_lock(&lock);
-    const entry *e = current && !current->failure.status ? find(question) : NULL;
+    const entry *e = current && !current->failure.status ? find_entry(question) : NULL;
     if (e)
         tn_text_fit(room, TNI_LOCK_KERNEL, e->selection->kernel);
     tni_mutex_unlock(&lock);

@@ -183,8 +183,8 @@ static void add_taken(const checking *c, tni_lock_line *line, const tni_selectio
     }
 }
 
-static tn_status judge(const checking *c, const tni_selection *s, const tn_op *op,
-                       tn_device *device, const char *problem, tn_error *err)
+static tn_status compare_decision(const checking *c, const tni_selection *s, const tn_op *op,
+                                  tn_device *device, const char *problem, tn_error *err)
 {
     const tni_question question = {.context = c->context, .op = op, .device = device};
     tni_buffer settings = {0};
@@ -232,7 +232,7 @@ static tn_status check_selection(const checking *c, const tni_selection *s, tn_e
                                              .found = ""},
                             "%s: %s", problem.text, why.message);
     else
-        status = judge(c, s, &op, device, problem.text, err);
+        status = compare_decision(c, s, &op, device, problem.text, err);
     tni_buffer_release(&problem);
     return status;
 }

@@ -42,7 +42,7 @@ bool tni_lock_report_failed(const tn_lock_report *report)
 }
 
 /* Copies `text` to *at and advances *at past it. */
-static const char *put(char **at, const char *text)
+static const char *copy_text(char **at, const char *text)
 {
     char *begin = *at;
     size_t size = strlen(text) + 1;
@@ -62,10 +62,10 @@ static tn_lock_row *make_row(const tni_lock_line *line, const char *text)
     char *at = (char *)(row + 1);
     row->struct_size = sizeof *row;
     row->kind = line->kind;
-    row->problem = put(&at, line->problem);
-    row->locked = put(&at, line->locked);
-    row->found = put(&at, line->found);
-    row->text = put(&at, text);
+    row->problem = copy_text(&at, line->problem);
+    row->locked = copy_text(&at, line->locked);
+    row->found = copy_text(&at, line->found);
+    row->text = copy_text(&at, text);
     return row;
 }
 

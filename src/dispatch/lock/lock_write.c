@@ -171,7 +171,7 @@ static tn_status write_all(const picks *in, const tn_lock_write_args *args, tn_e
     return status;
 }
 
-static void release(picks *gone)
+static void release_picks(picks *gone)
 {
     for (size_t i = 0; i < gone->count; i++) {
         tni_release(gone->list[i].problem);
@@ -195,6 +195,6 @@ tn_status tn_lock_write(const tn_context *context, const tn_lock_write_args *arg
     if (!status)
         status = write_all(all, args, err);
     tn_context_release(held);
-    release(all);
+    release_picks(all);
     return status;
 }

@@ -31,7 +31,7 @@ static bool is_exempt(const tn_context *context, const tni_exam *exam)
            tni_tested(exam->kernel, exam->device, exam->library_version);
 }
 
-static bool untestable(const char *what, double needed, double most, tn_refusal *why)
+static bool refuse_test(const char *what, double needed, double most, tn_refusal *why)
 {
     int64_t found = needed < (double)INT64_MAX / 2 ? (int64_t)needed : INT64_MAX;
     return tni_refuse(why, TN_REFUSE_SETTING, what, found, (int64_t)most,
@@ -45,9 +45,9 @@ static bool is_testable(const tn_op *op, tn_refusal *why)
     double flops, bytes, needed = (double)tni_operands_bytes(op);
     tni_op_class_of(op->kind)->cost(op, &flops, &bytes);
     if (needed > PROBLEM_BYTES_MOST)
-        return untestable("bytes of a test", needed, PROBLEM_BYTES_MOST, why);
+        return refuse_test("bytes of a test", needed, PROBLEM_BYTES_MOST, why);
     return flops <= problem_flops_most ||
-           untestable("operations of a test", flops, problem_flops_most, why);
+           refuse_test("operations of a test", flops, problem_flops_most, why);
 }
 
 int32_t tni_trust_of(const tni_question *question, const tni_kernel *kernel,
@@ -112,7 +112,7 @@ static tn_status try_once(const session *s, const tni_plan *plan, const tn_op *o
     return tni_trial_run(&trial, out, err);
 }
 
-static void note(session *s, const tn_op *op, const tn_check_result *result)
+static void note_wrong(session *s, const tn_op *op, const tn_check_result *result)
 {
     tni_buffer problem = {0};
     tni_problem_write(op, NULL, &problem);
@@ -126,7 +126,7 @@ static TNI_OUT_OF_LINE tn_status try_again(session *s, const tni_plan *plan, con
                                            const tn_check_result *first, tn_error *err)
 {
     tn_check_result same = {0}, other = {0};
-    note(s, op, first);
+    note_wrong(s, op, first);
     tn_status status = try_once(s, plan, op, first->seed, &same, err);
     if (!status)
         status = try_once(s, plan, op, tni_seed_fresh(), &other, err);
@@ -141,7 +141,7 @@ static TNI_OUT_OF_LINE tn_status try_again(session *s, const tni_plan *plan, con
 }
 
 /* Tests one problem. TN_OK also if the kernel does not support it. */
-static tn_status examine(session *s, const tn_op *op, tn_error *err)
+static tn_status test_problem(session *s, const tn_op *op, tn_error *err)
 {
     const tni_question question = {
         .context = s->context, .op = op, .device = s->device, .only = s->exam.kernel};
@@ -164,7 +164,7 @@ static tn_status examine(session *s, const tn_op *op, tn_error *err)
 
 /* Tests every problem of every dtype, the slow ones last, until a result is wrong or the time is
  * up. */
-static tn_status examine_all(session *s, tn_error *err)
+static tn_status test_problems(session *s, tn_error *err)
 {
     const tn_kernel_row *row = s->exam.kernel->row;
     size_t count = tni_smoke_count(row->op);
@@ -174,14 +174,15 @@ static tn_status examine_all(session *s, tn_error *err)
             if (status || s->wrong || tni_clock_ns() > s->deadline)
                 return status;
             if (tni_smoke_make(row->op, i, *dtype, &s->op) && !(s->op.uses & ~row->honours))
-                status = examine(s, &s->op, err);
+                status = test_problem(s, &s->op, err);
         }
     }
     return status;
 }
 
 /* An error is not a verdict: the cause may be temporary. */
-static tn_status not_now(const session *s, tn_status status, const tn_error *said, tn_error *err)
+static tn_status report_busy(const session *s, tn_status status, const tn_error *said,
+                             tn_error *err)
 {
     bool own = status == TN_OUT_OF_MEMORY || status == TN_BUSY || status == TN_DEVICE_LOST ||
                status == TN_UNAVAILABLE || status == TN_INCOMPATIBLE;
@@ -191,7 +192,7 @@ static tn_status not_now(const session *s, tn_status status, const tn_error *sai
 
 /* Tests the small problems, unless the kernel is known to support none of them; then the question's
  * own. */
-static tn_status examine_kernel(session *s, tn_error *err)
+static tn_status test_kernel(session *s, tn_error *err)
 {
     tni_exam kernel = s->exam;
     tni_trust known;
@@ -199,16 +200,16 @@ static tn_status examine_kernel(session *s, tn_error *err)
     kernel.op = NULL;
     tni_trust_recall(&kernel, &known);
     s->apart = known.verdict == TNI_TRUST_APART;
-    tn_status status = s->apart ? TN_OK : examine_all(s, err);
+    tn_status status = s->apart ? TN_OK : test_problems(s, err);
     s->apart = !status && s->examined == 0;
     if (s->apart && is_testable(s->exam.op, &why))
-        status = examine(s, s->exam.op, err);
+        status = test_problem(s, s->exam.op, err);
     return status;
 }
 
 /* Stores the result for a kernel that is tested with each problem. TN_UNSUPPORTED if nothing was
  * tested. */
-static tn_status conclude_apart(const session *s, tn_error *err)
+static tn_status store_result_apart(const session *s, tn_error *err)
 {
     const char *name = s->exam.kernel->row->name;
     tni_exam kernel = s->exam;
@@ -224,7 +225,7 @@ static tn_status conclude_apart(const session *s, tn_error *err)
     return tni_trust_remember(&s->exam, &(tni_trust){.verdict = TNI_TRUST_PASSED}, !s->flaky, err);
 }
 
-static TNI_OUT_OF_LINE tn_status conclude(const session *s, tn_error *err)
+static TNI_OUT_OF_LINE tn_status store_result(const session *s, tn_error *err)
 {
     tni_exam kernel = s->exam;
     kernel.op = NULL;
@@ -233,7 +234,7 @@ static TNI_OUT_OF_LINE tn_status conclude(const session *s, tn_error *err)
         return TN_OK;
     }
     if (s->apart)
-        return conclude_apart(s, err);
+        return store_result_apart(s, err);
     return tni_trust_remember(&kernel, &(tni_trust){.verdict = TNI_TRUST_PASSED}, !s->flaky, err);
 }
 
@@ -244,9 +245,9 @@ static tn_status run_session(session *s, tn_error *err)
     s->deadline = tni_clock_ns() + TEST_MS * INT64_C(1000000);
     tn_status status = tn_stream_create(s->device, NULL, &s->stream, &said);
     if (!status)
-        status = examine_kernel(s, &said);
+        status = test_kernel(s, &said);
     tn_stream_release(s->stream);
-    return status ? not_now(s, status, &said, err) : conclude(s, err);
+    return status ? report_busy(s, status, &said, err) : store_result(s, err);
 }
 
 tn_status tni_trust_examine(const tni_question *question, const tni_kernel *kernel,

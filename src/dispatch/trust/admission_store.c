@@ -62,7 +62,7 @@ static void after_fork_in_child(void)
 
 static const tni_fork_hook hook = {before_fork, after_fork, after_fork_in_child};
 
-static void begin(void)
+static void init_store(void)
 {
     tni_fork_watch(&hook);
 }
@@ -91,7 +91,7 @@ static bool is_same(const tni_exam *a, const tni_exam *b)
 }
 
 /* Must be called with the lock held. Returns NULL if none exists. */
-static entry *find(const tni_exam *exam)
+static entry *find_entry(const tni_exam *exam)
 {
     entry *at = entries;
     while (at && !is_same(&at->exam, exam))
@@ -257,12 +257,12 @@ static void write_kept(const tni_exam *exam, const tni_trust *trust)
 
 /* Returns the entry of an exam's kernel, with the lock held. If none exists yet, makes it from
  * the stored verdict. If out of memory, returns NULL without the lock. */
-static entry *enter(const tni_exam *of)
+static entry *lock_entry(const tni_exam *of)
 {
     const tni_exam whole = {of->kernel, of->device, of->library_version, NULL}, *exam = &whole;
-    tni_once_run(&begun, begin);
+    tni_once_run(&begun, init_store);
     tni_mutex_lock(&lock);
-    entry *found = find(exam);
+    entry *found = find_entry(exam);
     if (found)
         return found;
     tni_mutex_unlock(&lock);
@@ -272,7 +272,7 @@ static entry *enter(const tni_exam *of)
     made->exam = *exam;
     read_kept(exam, &made->trust);
     tni_mutex_lock(&lock);
-    found = find(exam);
+    found = find_entry(exam);
     if (!found) {
         made->next = entries;
         entries = found = made;
@@ -304,7 +304,7 @@ static bool note_trial(const tni_exam *exam, int32_t verdict)
     uint64_t words[TNI_KEY_MOST];
     size_t count = make_words(exam, words);
     trial *made = tni_alloc(sizeof *made + count * sizeof *words);
-    entry *of = made ? enter(exam) : NULL;
+    entry *of = made ? lock_entry(exam) : NULL;
     if (!made || !of) {
         tni_release(made);
         return false;
@@ -329,12 +329,12 @@ static bool note_trial(const tni_exam *exam, int32_t verdict)
 }
 
 /* Returns the verdict on an exam's problem. */
-static int32_t recall_trial(const tni_exam *exam)
+static int32_t find_stored_trial(const tni_exam *exam)
 {
     uint64_t words[TNI_KEY_MOST];
     size_t count = make_words(exam, words);
     tni_trust kept;
-    entry *of = enter(exam);
+    entry *of = lock_entry(exam);
     if (!of)
         return TNI_TRUST_UNTESTED;
     const trial *found = find_trial(of, words, count);
@@ -353,10 +353,10 @@ void tni_trust_recall(const tni_exam *exam, tni_trust *out)
 {
     *out = (tni_trust){.verdict = TNI_TRUST_UNTESTED};
     if (exam->op) {
-        out->verdict = recall_trial(exam);
+        out->verdict = find_stored_trial(exam);
         return;
     }
-    entry *found = enter(exam);
+    entry *found = lock_entry(exam);
     if (!found)
         return;
     *out = found->trust;
@@ -366,7 +366,7 @@ void tni_trust_recall(const tni_exam *exam, tni_trust *out)
 /* Stores the verdict on a kernel in general. Returns false if out of memory. */
 static bool note_kernel(const tni_exam *exam, const tni_trust *trust)
 {
-    entry *found = enter(exam);
+    entry *found = lock_entry(exam);
     if (!found)
         return false;
     found->trust = *trust;
@@ -395,7 +395,7 @@ static bool is_settled(const entry *e, const tni_exam *exam)
 
 tn_status tni_trust_claim(const tni_exam *exam, bool *out_mine, tn_error *err)
 {
-    entry *found = enter(exam);
+    entry *found = lock_entry(exam);
     tn_status status = TN_OK;
     if (!found)
         return tni_no_memory(err, where, "a verdict");
@@ -422,7 +422,7 @@ tn_status tni_trust_claim(const tni_exam *exam, bool *out_mine, tn_error *err)
 void tni_trust_unclaim(const tni_exam *exam)
 {
     tni_mutex_lock(&lock);
-    entry *found = find(exam);
+    entry *found = find_entry(exam);
     if (found)
         found->tested = false;
     tni_thread_state_own.testing--;

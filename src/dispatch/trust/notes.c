@@ -16,7 +16,7 @@ typedef struct reading {
 } reading;
 
 TN_PRINTF(2, 3)
-static tn_status refuse(const reading *r, const char *format, ...)
+static tn_status report_entry(const reading *r, const char *format, ...)
 {
     char place[TNI_FORM_PLACE], text[256];
     va_list arguments;
@@ -74,41 +74,42 @@ static bool read_version(const char *text, int64_t *out)
     return true;
 }
 
-static tn_status take_versions(const reading *r)
+static tn_status read_versions(const reading *r)
 {
     char low[24], high[24];
     const char *text = r->entry->value, *dots = strstr(text, "..");
     size_t length = dots ? (size_t)(dots - text) : strlen(text);
     if (length >= sizeof low || (dots && strlen(dots + 2) >= sizeof high))
-        return refuse(r, "expected A or A..B");
+        return report_entry(r, "expected A or A..B");
     memcpy(low, text, length);
     low[length] = '\0';
     tn_text_fit(high, sizeof high, dots ? dots + 2 : low);
     if (!read_version(low, &r->to->version_low) || !read_version(high, &r->to->version_high) ||
         r->to->version_low > r->to->version_high)
-        return refuse(r, "expected A or A..B, each a number or a version such as 1.2.3, the lower "
-                         "one first");
+        return report_entry(
+            r, "expected A or A..B, each a number or a version such as 1.2.3, the lower "
+               "one first");
     return TN_OK;
 }
 
-static tn_status take_dtypes(const reading *r)
+static tn_status read_dtypes(const reading *r)
 {
     const char *at = r->entry->value;
     char word[32], hint[TNI_HINT];
     size_t count = 0;
     while (next_word(&at, word, sizeof word)) {
         if (count == TNI_NOTE_WORDS)
-            return refuse(r, "expected at most %d words", TNI_NOTE_WORDS);
+            return report_entry(r, "expected at most %d words", TNI_NOTE_WORDS);
         r->to->dtypes[count] = tni_dtype_find(word);
         if (!r->to->dtypes[count++])
-            return refuse(r, "no dtype \"%s\"%s", word,
-                          tni_words_hint(tni_dtype_nearest(word), hint));
+            return report_entry(r, "no dtype \"%s\"%s", word,
+                                tni_words_hint(tni_dtype_nearest(word), hint));
     }
     return count && !at[strspn(at, " \t,")] ? TN_OK
-                                            : refuse(r, "expected words separated by commas");
+                                            : report_entry(r, "expected words separated by commas");
 }
 
-static tn_status take_architectures(const reading *r)
+static tn_status read_architectures(const reading *r)
 {
     const char *at = r->entry->value;
     size_t count = 0;
@@ -117,38 +118,39 @@ static tn_status take_architectures(const reading *r)
         count++;
     return count && !at[strspn(at, " \t,")]
                ? TN_OK
-               : refuse(r, "expected 1 to %d words separated by commas", TNI_NOTE_WORDS);
+               : report_entry(r, "expected 1 to %d words separated by commas", TNI_NOTE_WORDS);
 }
 
-static tn_status take_op(const reading *r)
+static tn_status read_op(const reading *r)
 {
     char hint[TNI_HINT];
     const tni_op_class *class = tni_op_class_find(r->entry->value);
     if (!class)
-        return refuse(r, "unknown operator%s",
-                      tni_words_hint(tni_op_class_nearest(r->entry->value), hint));
+        return report_entry(r, "unknown operator%s",
+                            tni_words_hint(tni_op_class_nearest(r->entry->value), hint));
     r->to->op = class->kind;
     return TN_OK;
 }
 
 /* Reads the feature names of the op. The op must come before them. */
-static tn_status take_uses(const reading *r)
+static tn_status read_uses(const reading *r)
 {
     const tni_op_class *class = tni_op_class_of(r->to->op);
     const char *at = r->entry->value;
     char word[32];
     if (!class)
-        return refuse(r, "expected an op before it, whose features these are");
+        return report_entry(r, "expected an op before it, whose features these are");
     while (next_word(&at, word, sizeof word)) {
         int32_t bit = 0;
         while (class->uses[bit] && strcmp(class->uses[bit], word) != 0)
             bit++;
         if (!class->uses[bit])
-            return refuse(r, "%s has no feature \"%s\"", class->word, word);
+            return report_entry(r, "%s has no feature \"%s\"", class->word, word);
         r->to->uses |= UINT64_C(1) << bit;
     }
-    return r->to->uses && !at[strspn(at, " \t,")] ? TN_OK
-                                                  : refuse(r, "expected words separated by commas");
+    return r->to->uses && !at[strspn(at, " \t,")]
+               ? TN_OK
+               : report_entry(r, "expected words separated by commas");
 }
 
 /* For keys that only attention has. The op must come before them. */
@@ -157,22 +159,22 @@ static bool is_of_attention(const reading *r)
     return r->to->op == TN_OP_ATTENTION || r->to->op == TN_OP_ATTENTION_BACKWARD;
 }
 
-static tn_status take_keys(const reading *r)
+static tn_status read_keys(const reading *r)
 {
     if (!is_of_attention(r))
-        return refuse(r, "expected op = attention or attention-backward before it");
+        return report_entry(r, "expected op = attention or attention-backward before it");
     return tni_number_parse(r->entry->value, false, &r->to->keys) && r->to->keys > 0
                ? TN_OK
-               : refuse(r, "expected a number above 0");
+               : report_entry(r, "expected a number above 0");
 }
 
-static tn_status take_causal(const reading *r)
+static tn_status read_causal(const reading *r)
 {
     const bool yes = strcmp(r->entry->value, "yes") == 0;
     if (!is_of_attention(r))
-        return refuse(r, "expected op = attention or attention-backward before it");
+        return report_entry(r, "expected op = attention or attention-backward before it");
     if (!yes && strcmp(r->entry->value, "no") != 0)
-        return refuse(r, "expected yes or no");
+        return report_entry(r, "expected yes or no");
     r->to->causal = yes ? TNI_NOTE_YES : TNI_NOTE_NO;
     return TN_OK;
 }
@@ -195,46 +197,46 @@ static const char **text_of(tni_note *note, const char *key)
     return NULL;
 }
 
-static tn_status take_entry(const reading *r)
+static tn_status read_entry(const reading *r)
 {
     static const struct {
         const char *key;
         tn_status (*take)(const reading *r);
-    } keys[] = {{"versions", take_versions},
-                {"dtypes", take_dtypes},
-                {"architectures", take_architectures},
-                {"op", take_op},
-                {"uses", take_uses},
-                {"keys", take_keys},
-                {"causal", take_causal}};
+    } keys[] = {{"versions", read_versions},
+                {"dtypes", read_dtypes},
+                {"architectures", read_architectures},
+                {"op", read_op},
+                {"uses", read_uses},
+                {"keys", read_keys},
+                {"causal", read_causal}};
     const char **text = text_of(r->to, r->entry->key);
     if (text) {
         *text = r->entry->value;
-        return r->entry->value[0] ? TN_OK : refuse(r, "expected a word");
+        return r->entry->value[0] ? TN_OK : report_entry(r, "expected a word");
     }
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         if (strcmp(keys[i].key, r->entry->key) == 0)
             return keys[i].take(r);
     }
-    return refuse(r, "unknown key; valid keys: library kernel versions op dtypes uses keys "
-                     "causal platform architectures reason source");
+    return report_entry(r, "unknown key; valid keys: library kernel versions op dtypes uses keys "
+                           "causal platform architectures reason source");
 }
 
-static tn_status take_section(const tni_form_section *section, const char *origin, tni_note *out,
+static tn_status read_section(const tni_form_section *section, const char *origin, tni_note *out,
                               tn_error *err)
 {
     char place[TNI_FORM_PLACE];
     tn_status status = TN_OK;
     *out = (tni_note){.name = section->name, .version_low = -1, .version_high = -1};
     for (size_t i = 0; i < section->count && !status; i++)
-        status = take_entry(&(reading){origin, &section->entries[i], out, err});
+        status = read_entry(&(reading){origin, &section->entries[i], out, err});
     if (!status && !out->library == !out->kernel)
         status = tn_fail(err, TN_CORRUPT, 0, "notes", "%s: [%.60s]: expected a library or a kernel",
                          tni_form_place(origin, section->line, place), section->name);
     return status;
 }
 
-static tn_status take_sections(tni_notes *io, const char *origin, tn_error *err)
+static tn_status read_sections(tni_notes *io, const char *origin, tn_error *err)
 {
     const tni_form_section *outside = tni_form_section_get(io->form, 0);
     size_t sections = tni_form_section_count(io->form) - 1;
@@ -247,7 +249,7 @@ static tn_status take_sections(tni_notes *io, const char *origin, tn_error *err)
     if (!io->notes)
         return tni_no_memory(err, "notes", "a list of kernels");
     for (; io->count < sections && !status; io->count++)
-        status = take_section(tni_form_section_get(io->form, io->count + 1), origin,
+        status = read_section(tni_form_section_get(io->form, io->count + 1), origin,
                               &io->notes[io->count], err);
     return status;
 }
@@ -258,7 +260,7 @@ tn_status tni_notes_parse(const char *text, size_t length, const char *origin, t
     tni_notes made = {0};
     tn_status status = tni_form_parse(text, length, origin, &made.form, err);
     if (!status)
-        status = take_sections(&made, origin, err);
+        status = read_sections(&made, origin, err);
     if (status)
         tni_notes_release(&made);
     else

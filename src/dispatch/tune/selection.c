@@ -131,7 +131,7 @@ typedef struct reading {
 } reading;
 
 TN_PRINTF(3, 4)
-static tn_status corrupt(const reading *in, uint32_t line, const char *format, ...)
+static tn_status report_corrupt(const reading *in, uint32_t line, const char *format, ...)
 {
     char text[320], place[TNI_FORM_PLACE];
     va_list arguments;
@@ -159,8 +159,8 @@ static tn_status read_value(const reading *in, const field *f, const tni_form_en
     default: read = read_numerics(entry->value, (uint64_t *)(void *)at); break;
     }
     return read ? TN_OK
-                : corrupt(in, entry->line, "%s: expected %s, got \"%.60s\"", f->key, needs[f->kind],
-                          entry->value);
+                : report_corrupt(in, entry->line, "%s: expected %s, got \"%.60s\"", f->key,
+                                 needs[f->kind], entry->value);
 }
 
 static size_t field_of(const layout *in, const char *key)
@@ -178,8 +178,8 @@ static tn_status unknown_key(const reading *in, const layout *of, const tni_form
     for (size_t i = 0; i < of->count; i++)
         keys[i] = of->fields[i].key;
     tni_words_join(keys, of->count, list, sizeof list);
-    return corrupt(in, entry->line, "%s: expected one of %s, got \"%.40s\"", of->section, list,
-                   entry->key);
+    return report_corrupt(in, entry->line, "%s: expected one of %s, got \"%.40s\"", of->section,
+                          list, entry->key);
 }
 
 static void begin_struct(const layout *of, void *to)
@@ -209,7 +209,7 @@ static tn_status read_section(const reading *in, const layout *of, const tni_for
         if (index == of->count)
             return unknown_key(in, of, entry);
         if (seen[index])
-            return corrupt(in, entry->line, "duplicate key %s", entry->key);
+            return report_corrupt(in, entry->line, "duplicate key %s", entry->key);
         seen[index] = true;
         tn_status status = of->fields[index].at == SIZE_MAX
                                ? TN_OK
@@ -219,8 +219,8 @@ static tn_status read_section(const reading *in, const layout *of, const tni_for
     }
     for (size_t i = 0; i < of->count; i++) {
         if (!seen[i] && !of->fields[i].optional)
-            return corrupt(in, section->line + !section->line, "%s has no %s", of->section,
-                           of->fields[i].key);
+            return report_corrupt(in, section->line + !section->line, "%s has no %s", of->section,
+                                  of->fields[i].key);
     }
     return TN_OK;
 }
@@ -232,7 +232,7 @@ static tn_status read_setup(const reading *in, const tni_form_section *section, 
     tni_setup *setup = &to->setups[to->setup_count];
     const char *id = section->name + strlen(machine_word);
     if (tni_selections_setup(to, id))
-        return corrupt(in, section->line, "duplicate machine %.60s", id);
+        return report_corrupt(in, section->line, "duplicate machine %.60s", id);
     tn_status status = read_section(in, &setup_layout, section, 0, setup);
     if (status)
         return status;
@@ -253,13 +253,13 @@ static tn_status check_problem(const reading *in, const tni_selection *selection
     if (status == TN_OUT_OF_MEMORY)
         return tni_no_memory(in->err, where, "a problem");
     if (status)
-        return corrupt(in, selection->line, "%s", why.message);
+        return report_corrupt(in, selection->line, "%s", why.message);
     tni_problem_write(&op, device, &text);
     if (text.failed)
         status = tni_no_memory(in->err, where, "a problem");
     else if (device[0] || strcmp(text.text, selection->problem) != 0)
-        status = corrupt(in, selection->line, "expected problem %.120s, got %.120s", text.text,
-                         selection->problem);
+        status = report_corrupt(in, selection->line, "expected problem %.120s, got %.120s",
+                                text.text, selection->problem);
     tni_buffer_release(&text);
     return status;
 }
@@ -273,16 +273,16 @@ static tn_status read_selection(const reading *in, const tni_form_section *secti
         return status;
     one->line = section->line;
     if (!one->kernel[0])
-        return corrupt(in, one->line, "expected a kernel name, got none");
+        return report_corrupt(in, one->line, "expected a kernel name, got none");
     if (!tni_selections_setup(to, one->device))
-        return corrupt(in, one->line,
-                       "expected a device with a [machine] section above, got \"%.60s\"",
-                       one->device);
+        return report_corrupt(in, one->line,
+                              "expected a device with a [machine] section above, got \"%.60s\"",
+                              one->device);
     to->count++;
     return check_problem(in, one);
 }
 
-static int compare(const void *a, const void *b)
+static int compare_selections(const void *a, const void *b)
 {
     const tni_selection *x = *(const tni_selection *const *)a,
                         *y = *(const tni_selection *const *)b;
@@ -308,11 +308,12 @@ static tn_status check_twice(const reading *in, const tni_selections *all)
         return tni_no_memory(in->err, where, "an order of them");
     for (size_t i = 0; i < all->count; i++)
         sorted[i] = &all->selections[i];
-    qsort(sorted, all->count, sizeof *sorted, compare);
+    qsort(sorted, all->count, sizeof *sorted, compare_selections);
     for (size_t i = 1; !status && i < all->count; i++) {
         if (are_same(sorted[i - 1], sorted[i]))
-            status = corrupt(in, sorted[i]->line, "%.160s on %.40s: already selected in line %u",
-                             sorted[i]->problem, sorted[i]->device, sorted[i - 1]->line);
+            status =
+                report_corrupt(in, sorted[i]->line, "%.160s on %.40s: already selected in line %u",
+                               sorted[i]->problem, sorted[i]->device, sorted[i - 1]->line);
     }
     tni_release(sorted);
     return status;
@@ -330,9 +331,10 @@ static tn_status read_head(const reading *in, tni_selections *to)
                        TNI_SELECTIONS_FORMAT, number);
     tn_status status = read_section(in, &head_layout, head, 1, to);
     if (!status && number != TNI_SELECTIONS_FORMAT)
-        return corrupt(in, 1, "format: expected %d, got \"%.40s\"", TNI_SELECTIONS_FORMAT, format);
+        return report_corrupt(in, 1, "format: expected %d, got \"%.40s\"", TNI_SELECTIONS_FORMAT,
+                              format);
     if (!status && to->strict > 1)
-        return corrupt(in, 1, "strict: expected 0 or 1, got %" PRId64, to->strict);
+        return report_corrupt(in, 1, "strict: expected 0 or 1, got %" PRId64, to->strict);
     return status;
 }
 
@@ -351,9 +353,9 @@ static tn_status read_sections(const reading *in, tni_selections *to)
         else if (strncmp(section->name, machine_word, strlen(machine_word)) == 0)
             status = read_setup(in, section, to);
         else
-            status =
-                corrupt(in, section->line, "expected [machine DEVICE] or [selection], got [%.60s]",
-                        section->name);
+            status = report_corrupt(in, section->line,
+                                    "expected [machine DEVICE] or [selection], got [%.60s]",
+                                    section->name);
     }
     return status;
 }
@@ -389,13 +391,15 @@ static tn_status check_sum(const reading *in, const char *text, size_t length)
         end++;
     if (!end || end == text + length || *end != '\n' ||
         memcmp(text, checksum_word, strlen(checksum_word)) != 0)
-        return corrupt(in, 1, "expected \"%s\" and %d digits", checksum_word, TNI_SHA256_HEX - 1);
+        return report_corrupt(in, 1, "expected \"%s\" and %d digits", checksum_word,
+                              TNI_SHA256_HEX - 1);
     end++;
     checksum_of(end, length - (size_t)(end - text), sum);
     if (memcmp(text + strlen(checksum_word), sum, TNI_SHA256_HEX - 1) != 0)
-        return corrupt(in, 1,
-                       "the checksum does not match: the text was changed after it was written; "
-                       "write it again with `tenon lock write`");
+        return report_corrupt(
+            in, 1,
+            "the checksum does not match: the text was changed after it was written; "
+            "write it again with `tenon lock write`");
     return TN_OK;
 }
 

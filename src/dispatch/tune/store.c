@@ -49,7 +49,7 @@ static void after_fork(void)
 
 static const tni_fork_hook hook = {before_fork, after_fork, after_fork};
 
-static void begin(void)
+static void init_store(void)
 {
     cache = tni_cache_open_default("times are");
     tni_fork_watch(&hook);
@@ -120,7 +120,7 @@ static page **find_page(const tni_buffer *key)
 }
 
 /* Must be called with the lock held. */
-static void forget(void)
+static void drop_pages(void)
 {
     for (size_t i = 0; i < BUCKETS; i++) {
         while (buckets[i]) {
@@ -134,11 +134,11 @@ static void forget(void)
 
 /* Adds a page. An existing page is replaced; without `replaces` it is kept. If there are too many
  * pages, all are dropped; those still needed are read again from the cache directory. */
-static void publish(page *made, const tni_buffer *key, bool replaces)
+static void publish_page(page *made, const tni_buffer *key, bool replaces)
 {
     tni_mutex_lock(&lock);
     if (page_count >= PROBLEMS_MOST)
-        forget();
+        drop_pages();
     page **at = find_page(key), *gone = *at;
     if (gone && !replaces) {
         gone = made;
@@ -174,7 +174,7 @@ double tni_times_tie(const tn_device *device)
 
 /* The smallest time becomes the level of all times within the tie; then the same for the rest. The
  * result does not depend on the order of the times. */
-static void level(page *p, double tie)
+static void set_levels(page *p, double tie)
 {
     int64_t done = 0;
     for (size_t i = 0; i < p->count; i++)
@@ -198,7 +198,7 @@ static void level(page *p, double tie)
 
 /* Reading and writing. */
 
-static void take(page *to, const tni_selections *from)
+static void copy_times(page *to, const tni_selections *from)
 {
     for (size_t i = 0; i < from->count; i++) {
         const tni_selection *s = &from->selections[i];
@@ -215,7 +215,7 @@ static void take(page *to, const tni_selections *from)
 
 /* Loads the page from the cache directory. Returns a page without times if none exists or it
  * cannot be read, NULL if out of memory. */
-static page *load(const tni_buffer *key, const tn_device *device)
+static page *load_page(const tni_buffer *key, const tn_device *device)
 {
     void *text = NULL;
     size_t size = 0;
@@ -225,8 +225,8 @@ static page *load(const tni_buffer *key, const tn_device *device)
         (void)tni_selections_parse(text, size, "tuning", &read, NULL);
     page *made = make_page(key, read.count);
     if (made) {
-        take(made, &read);
-        level(made, tni_times_tie(device));
+        copy_times(made, &read);
+        set_levels(made, tni_times_tie(device));
     }
     tni_selections_release(&read);
     tni_release(text);
@@ -261,7 +261,7 @@ static tn_status write_times(const page *from, const tni_question *question, con
     return status ? status : tni_selections_sign(text, NULL);
 }
 
-static void save(const page *from, const tni_question *question, const tni_buffer *key)
+static void save_page(const page *from, const tni_question *question, const tni_buffer *key)
 {
     tni_buffer text = {0}, problem = {0}, settings = {0};
     if (!cache)
@@ -277,14 +277,14 @@ static void save(const page *from, const tni_question *question, const tni_buffe
 }
 
 /* Loads the problem's page into memory, if memory permits. */
-static void find_out(const tni_buffer *key, const tn_device *device)
+static void load_missing(const tni_buffer *key, const tn_device *device)
 {
     tni_mutex_lock(&lock);
     bool known = *find_page(key) != NULL;
     tni_mutex_unlock(&lock);
-    page *read = known ? NULL : load(key, device);
+    page *read = known ? NULL : load_page(key, device);
     if (read)
-        publish(read, key, false);
+        publish_page(read, key, false);
 }
 
 int64_t tni_times_find(const tni_question *question, const tni_kernel *kernel, int64_t *out_level)
@@ -292,9 +292,9 @@ int64_t tni_times_find(const tni_question *question, const tni_kernel *kernel, i
     int64_t ns = TNI_TIME_UNKNOWN;
     int64_t version = tni_kernel_library_version(kernel, question->device);
     tni_buffer key = {0};
-    tni_once_run(&begun, begin);
+    tni_once_run(&begun, init_store);
     if (make_key(question, &key)) {
-        find_out(&key, question->device);
+        load_missing(&key, question->device);
         tni_mutex_lock(&lock);
         page *p = *find_page(&key);
         const kept *k = p ? find_kept(p, kernel) : NULL;
@@ -310,7 +310,7 @@ int64_t tni_times_find(const tni_question *question, const tni_kernel *kernel, i
 
 /* A new version invalidates the time of the old one; a failure does not invalidate a time of the
  * same version. */
-static void put(page *to, const tni_timed *timed)
+static void set_time(page *to, const tni_timed *timed)
 {
     kept *k = find_kept(to, timed->kernel);
     if (k && timed->ns == TNI_TIME_FAILED && is_of(k, timed->kernel, timed->library_version))
@@ -343,17 +343,17 @@ tn_status tni_times_keep(const tni_question *question, const tni_timed *timed, s
 {
     tni_buffer key = {0};
     page *made = NULL;
-    tni_once_run(&begun, begin);
+    tni_once_run(&begun, init_store);
     if (make_key(question, &key)) {
-        find_out(&key, question->device);
+        load_missing(&key, question->device);
         made = copy_page(&key, count);
     }
     if (made) {
         for (size_t i = 0; i < count; i++)
-            put(made, &timed[i]);
-        level(made, tni_times_tie(question->device));
-        save(made, question, &key);
-        publish(made, &key, true);
+            set_time(made, &timed[i]);
+        set_levels(made, tni_times_tie(question->device));
+        save_page(made, question, &key);
+        publish_page(made, &key, true);
     }
     tni_buffer_release(&key);
     return made ? TN_OK : tni_no_memory(err, where, "times");
@@ -362,6 +362,6 @@ tn_status tni_times_keep(const tni_question *question, const tni_timed *timed, s
 void tni_times_forget(void)
 {
     tni_mutex_lock(&lock);
-    forget();
+    drop_pages();
     tni_mutex_unlock(&lock);
 }

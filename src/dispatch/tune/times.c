@@ -6,16 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int ascending(const void *a, const void *b)
+static int compare_doubles(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
 /* Sorts `values` in place. */
-static double median(double *values, size_t count)
+static double median_of(double *values, size_t count)
 {
-    qsort(values, count, sizeof *values, ascending);
+    qsort(values, count, sizeof *values, compare_doubles);
     return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
@@ -23,7 +23,7 @@ double tni_times_median(const double *samples, size_t rounds)
 {
     double sorted[TNI_ROUNDS_MOST];
     memcpy(sorted, samples, rounds * sizeof *sorted);
-    return median(sorted, rounds);
+    return median_of(sorted, rounds);
 }
 
 /* The noise is about three standard errors of the median. For normally distributed ratios, one is
@@ -31,7 +31,7 @@ double tni_times_median(const double *samples, size_t rounds)
  * place. */
 static tni_times_ratio comparison_of(double *ratios, size_t count)
 {
-    double middle = median(ratios, count);
+    double middle = median_of(ratios, count);
     double quartiles = ratios[count - 1 - count / 4] - ratios[count / 4];
     return (tni_times_ratio){middle, 2.8 * quartiles / sqrt((double)count)};
 }
@@ -48,7 +48,7 @@ tni_times_ratio tni_times_compare(const double *slow, const double *fast, size_t
             ratios[count++] = slow[i] / fast[i];
         if (places == 1)
             return comparison_of(ratios, count);
-        medians[p] = median(ratios, count);
+        medians[p] = median_of(ratios, count);
     }
     return comparison_of(medians, places);
 }

@@ -32,7 +32,7 @@ static void after_fork(void)
 
 static const tni_fork_hook hook = {before_fork, after_fork, after_fork};
 
-static void watch(void)
+static void watch_forks(void)
 {
     tni_fork_watch(&hook);
 }
@@ -45,11 +45,11 @@ static bool is_taken(void)
 
 /* Returns false if the caller may not wait, or if it is tuning itself: a kernel that it runs may
  * have led here. */
-static bool take_turn(void)
+static bool acquire_turn(void)
 {
     uint64_t self = tni_thread_id();
     bool patient = !tni_pool_inside() && !tni_log_inside();
-    tni_once_run(&watched, watch);
+    tni_once_run(&watched, watch_forks);
     tni_mutex_lock(&lock);
     while (patient && is_taken() && at_it != self)
         tni_condition_wait(&ended, &lock);
@@ -62,7 +62,7 @@ static bool take_turn(void)
     return taken;
 }
 
-static void end_turn(void)
+static void release_turn(void)
 {
     tni_mutex_lock(&lock);
     at_it = 0;
@@ -70,7 +70,7 @@ static void end_turn(void)
     tni_mutex_unlock(&lock);
 }
 
-static bool is_wished(const tni_question *question)
+static bool is_requested(const tni_question *question)
 {
     return !question->only && !question->device->plans_only && !tni_choice_is_fixed(question) &&
            tn_setting_value(question->context, TN_SETTING_TUNING_ENABLED);
@@ -89,8 +89,8 @@ static double best_prediction(const tni_choice *choice)
 }
 
 /* Selects the kernels to time, in the order of the choice. Returns their number. */
-static size_t pick(const tni_question *question, const tni_choice *choice,
-                   const tni_kernel *out[TNI_CANDIDATES_MOST])
+static size_t pick_kernels(const tni_question *question, const tni_choice *choice,
+                           const tni_kernel *out[TNI_CANDIDATES_MOST])
 {
     int64_t limit = tn_setting_value(question->context, TN_SETTING_TUNING_LIMIT);
     size_t count = 0;
@@ -108,7 +108,7 @@ static size_t pick(const tni_question *question, const tni_choice *choice,
 double tni_tuned_us(const tni_question *question, const tni_kernel *kernel, double *out_level_us)
 {
     int64_t level = 0;
-    int64_t ns = is_wished(question) ? tni_times_find(question, kernel, &level) : 0;
+    int64_t ns = is_requested(question) ? tni_times_find(question, kernel, &level) : 0;
     *out_level_us = ns > 0 ? (double)level / 1000 : 0;
     return ns > 0 ? (double)ns / 1000 : 0;
 }
@@ -116,10 +116,10 @@ double tni_tuned_us(const tni_question *question, const tni_kernel *kernel, doub
 bool tni_tuning_is_due(const tni_question *question, const tni_choice *choice)
 {
     const tni_kernel *picked[TNI_CANDIDATES_MOST];
-    if (!is_wished(question) || tni_pool_inside() || tni_log_inside())
+    if (!is_requested(question) || tni_pool_inside() || tni_log_inside())
         return false;
     int64_t level;
-    size_t count = pick(question, choice, picked);
+    size_t count = pick_kernels(question, choice, picked);
     for (size_t i = 0; count > 1 && i < count; i++) {
         if (tni_times_find(question, picked[i], &level) == TNI_TIME_UNKNOWN)
             return true;
@@ -127,11 +127,11 @@ bool tni_tuning_is_due(const tni_question *question, const tni_choice *choice)
     return false;
 }
 
-static tn_status tune(const tni_question *question, const tni_choice *choice, tn_error *err)
+static tn_status tune_problem(const tni_question *question, const tni_choice *choice, tn_error *err)
 {
     const tni_kernel *picked[TNI_CANDIDATES_MOST];
     tni_timed timed[TNI_CANDIDATES_MOST];
-    size_t count = pick(question, choice, picked);
+    size_t count = pick_kernels(question, choice, picked);
     for (size_t i = 0; i < count; i++)
         timed[i] =
             (tni_timed){.kernel = picked[i],
@@ -147,11 +147,11 @@ static tn_status tune(const tni_question *question, const tni_choice *choice, tn
 tn_status tni_tune(const tni_question *question, const tni_choice *choice, tn_error *err)
 {
     tn_status status = TN_OK;
-    if (!take_turn())
+    if (!acquire_turn())
         return tn_fail(err, TN_BUSY, 0, "tuning",
                        "tuning is in progress, and this call cannot wait for it");
     if (tni_tuning_is_due(question, choice))
-        status = tune(question, choice, err);
-    end_turn();
+        status = tune_problem(question, choice, err);
+    release_turn();
     return status;
 }

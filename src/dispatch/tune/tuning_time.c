@@ -42,7 +42,7 @@ void tni_tuning_clock_set(tni_tuning_clock *clock, void *user)
     atomic_store(&clock_read, clock);
 }
 
-static int64_t now(void)
+static int64_t read_clock(void)
 {
     tni_tuning_clock *read = atomic_load(&clock_read);
     return read ? read(atomic_load(&clock_user)) : tni_clock_ns();
@@ -92,11 +92,11 @@ static tn_status queue_calls(const bench *b, const contender *c, tn_error *err)
 /* Uses the processor's clock. */
 static tn_status time_queued(const bench *b, contender *c, double *out_ns, tn_error *err)
 {
-    const int64_t begin = now();
+    const int64_t begin = read_clock();
     tn_status status = queue_calls(b, c, err);
     if (!status)
         status = tn_stream_synchronize(b->stream, err);
-    *out_ns = (double)(now() - begin);
+    *out_ns = (double)(read_clock() - begin);
     return status;
 }
 
@@ -154,7 +154,7 @@ static tn_status time_in_order(bench *b, contender *c, double *out_ns, tn_error 
 }
 
 /* Synchronizes, because work that was queued before the failure may still run. */
-static void leave_out(bench *b, contender *c, tn_status status, const tn_error *why)
+static void drop_contender(bench *b, contender *c, tn_status status, const tn_error *why)
 {
     tni_log(TN_LOG_INFO, "tuning skips %s: %s", c->timed->kernel->row->name, why->message);
     (void)tn_stream_synchronize(b->stream, NULL);
@@ -168,19 +168,19 @@ static double take_sample(bench *b, contender *c)
 {
     tn_error why;
     double ns = 0;
-    const int64_t begin = now();
+    const int64_t begin = read_clock();
     tn_status status = b->hold ? time_in_order(b, c, &ns, &why) : time_queued(b, c, &ns, &why);
     if (status && b->hold_fails && status != TN_DEVICE_LOST) /* not the contender's fault */
         status = time_queued(b, c, &ns, &why);
-    c->spent = (double)(now() - begin);
+    c->spent = (double)(read_clock() - begin);
     if (status)
-        leave_out(b, c, status, &why);
+        drop_contender(b, c, status, &why);
     ns = ns > 0 ? ns / (double)c->calls : 1e-3;
     c->least = c->least == 0 || ns < c->least ? ns : c->least;
     return ns;
 }
 
-static void plan(bench *b, contender *c)
+static void make_plan(bench *b, contender *c)
 {
     tni_question only = *b->question;
     tn_error why;
@@ -212,7 +212,7 @@ static void calibrate_all(bench *b)
 
 /* Records the calls of a sample if the platform records natively. Calls of a kernel that takes many
  * at once are never recorded: the memory that it hands over need not stay valid. */
-static tn_graph *record(const bench *b, const contender *c)
+static tn_graph *record_calls(const bench *b, const contender *c)
 {
     const tni_kernel *kernel = c->timed->kernel;
     tn_graph *made = NULL;
@@ -281,7 +281,7 @@ static tn_graph *make_hold(bench *b)
         if (first == b->count)
             return NULL;
         tried[first] = true;
-        tn_graph *made = record(b, &b->contenders[first]);
+        tn_graph *made = record_calls(b, &b->contenders[first]);
         if (made)
             return made;
     }
@@ -289,7 +289,7 @@ static tn_graph *make_hold(bench *b)
 }
 
 /* Times all contenders by the processor's clock again, so that all use the same clock. */
-static void let_go(bench *b)
+static void release_hold(bench *b)
 {
     (void)tn_stream_synchronize(b->stream, NULL);
     tn_graph_release(b->hold);
@@ -316,7 +316,7 @@ static void hold_stream(bench *b)
         add_places(b);
     calibrate_all(b);
     if (b->hold_fails && !b->lost)
-        let_go(b);
+        release_hold(b);
 }
 
 static double fastest(const bench *b)
@@ -400,7 +400,7 @@ static void carry_beaten(bench *b)
 }
 
 /* Collects the samples of the contenders that are timed to the end and resolves their times. */
-static bool settle(bench *b, size_t rounds)
+static bool resolve_times(bench *b, size_t rounds)
 {
     int64_t ns[TNI_CANDIDATES_MOST];
     size_t count = 0;
@@ -454,10 +454,10 @@ static void drop_beaten(bench *b, size_t rounds)
     }
 }
 
-static void measure(bench *b)
+static void measure_rounds(bench *b)
 {
     for (size_t i = 0; i < b->count && !b->lost; i++) {
-        plan(b, &b->contenders[i]);
+        make_plan(b, &b->contenders[i]);
         calibrate(b, &b->contenders[i]);
     }
     if (!b->lost)
@@ -470,7 +470,7 @@ static void measure(bench *b)
     for (;;) {
         for (; round < wanted && !b->lost; round++)
             run_round(b, round);
-        if (b->lost || settle(b, round) || wanted == most)
+        if (b->lost || resolve_times(b, round) || wanted == most)
             return;
         drop_beaten(b, round);
         wanted = 2 * wanted < most ? 2 * wanted : most;
@@ -521,7 +521,7 @@ tn_status tni_time_kernels(const tni_question *question, tni_timed *timed, size_
     b->count = count;
     tn_status status = make_bench(b, timed, err);
     if (!status) {
-        measure(b);
+        measure_rounds(b);
         if (b->lost)
             status = tn_device_health(question->device, err);
     }
