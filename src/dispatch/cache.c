@@ -411,7 +411,7 @@ static tn_status not_prepared(const tni_question *question, const key *k, tn_err
 static tni_state *share_state(const tni_question *question, const tni_contender *of,
                               tni_state *like)
 {
-    tni_state_begin(question, of, like);
+    tni_state_init(question, of, like);
     lock_cache();
     tni_state *found = find_state(like);
     if (found)
@@ -587,8 +587,8 @@ static tni_plan *find_in_table(const tni_question *question, const key *k, bool 
     return found;
 }
 
-tn_status tni_lease_take(const tni_question *question, bool preparing, tni_lease *out,
-                         tn_error *err)
+tn_status tni_lease_acquire(const tni_question *question, bool preparing, tni_lease *out,
+                            tn_error *err)
 {
     key k;
     bool keeps = question->context->value[TN_SETTING_PLAN_CACHE_SIZE] > 0;

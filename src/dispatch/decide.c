@@ -47,8 +47,8 @@ static bool waits_for_permission(const tni_question *question, const tni_kernel 
         return false;
     if (question->only)
         return kernel == question->only;
-    tni_rules_judge_but(question->context->rules, &kernel->names, tni_backend_unheard(question->op),
-                        &judged);
+    tni_rules_judge_but(question->context->rules, &kernel->names,
+                        tni_backend_ignored_setting(question->op), &judged);
     return judged.says != TNI_JUDGED_FORBIDDEN && judged.says != TNI_JUDGED_PASSED_OVER;
 }
 
@@ -352,7 +352,7 @@ static void run_tests(const tni_asking *asking, const tni_kernel *kernel, tni_co
         return;
     if (!is_capable(asking, kernel, &version, to)) {
         if (!free && to->why.code == TN_REFUSE_ALIGNMENT)
-            tni_lock_tell_alignment(q, kernel, &to->why);
+            tni_lock_explain_alignment(q, kernel, &to->why);
         return;
     }
     if (free) {
@@ -376,7 +376,7 @@ static void judge_kernel(const tni_asking *asking, const tni_kernel *kernel, tni
     predict_time(asking, kernel->row, to);
     run_tests(asking, kernel, to);
     if (to->why.code)
-        tni_refusal_word(&to->why);
+        tni_refusal_complete(&to->why);
 }
 
 /* Returns 0 for preferred candidates, 1 for neutral ones, 2 for avoided ones. */

@@ -197,7 +197,7 @@ tn_status tni_prepare(const tn_context *context, const tn_op *op, tn_device *dev
     const tni_question question = {
         .context = tni_context_or_current(context), .op = op, .device = device};
     tni_lease lease;
-    tn_status status = tni_lease_take(&question, true, &lease, err);
+    tn_status status = tni_lease_acquire(&question, true, &lease, err);
     if (!status)
         tni_lease_end(&lease);
     return status;

@@ -74,7 +74,7 @@ bool tni_declined(const tni_question *question, const tni_contender *of, tn_refu
     tni_state state;
     if (atomic_load_explicit(&list.count, memory_order_acquire) == 0)
         return false;
-    tni_state_begin(question, of, &state);
+    tni_state_init(question, of, &state);
     lock_declined();
     const declined *found = find_declined(&state);
     if (found)

@@ -80,8 +80,8 @@ typedef struct tni_lease {
     bool stands_in; /* replaces a plan that may not be made now: must not be remembered for the
                      * question */
 } tni_lease;
-tn_status tni_lease_take(const tni_question *question, bool preparing, tni_lease *out,
-                         tn_error *err);
+tn_status tni_lease_acquire(const tni_question *question, bool preparing, tni_lease *out,
+                            tn_error *err);
 void tni_lease_end(tni_lease *lease);
 
 /* The state under which a leased plan was chosen, read before the decision. The plan is stale as

@@ -69,14 +69,14 @@ static bool rule_applies(const tni_rule *rule, const tni_question *question,
 const tni_rule *tni_fallback_unmet(const tni_question *question, const tni_contender *chosen)
 {
     const tni_rules *rules = question->context->rules;
-    const tn_setting unheard = tni_backend_unheard(question->op);
+    const tn_setting ignored = tni_backend_ignored_setting(question->op);
     if (question->only)
         return NULL;
     for (size_t i = 0; i < tni_rules_count(rules); i++) {
         const tni_rule *rule = tni_rules_at(rules, i);
         bool met = tni_rule_is_of_members(rule) ? chosen->judged.order == TNI_JUDGED_PREFERRED
                                                 : chosen->judged.wished;
-        if (rule->strength == TN_PREFER && !rule->shadowed && !met && rule->setting != unheard &&
+        if (rule->strength == TN_PREFER && !rule->shadowed && !met && rule->setting != ignored &&
             rule_applies(rule, question, chosen))
             return rule;
     }

@@ -71,6 +71,6 @@ bool tni_refuse(tn_refusal *why, int32_t code, const char *what, int64_t needed,
 
 /* Completes the text of a refusal, whichever function made it, so that it says everything; includes
  * the numbers unless they only mean present or absent. */
-void tni_refusal_word(tn_refusal *why);
+void tni_refusal_complete(tn_refusal *why);
 
 #endif

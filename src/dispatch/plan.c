@@ -49,7 +49,7 @@ static TNI_OUT_OF_LINE void record_declined(const tni_question *question,
                                             const tni_contender *candidate, const char *text)
 {
     tni_state state;
-    tni_state_begin(question, candidate, &state);
+    tni_state_init(question, candidate, &state);
     tni_declined_note(&state, text);
 }
 
@@ -114,7 +114,7 @@ tn_status tni_choose(const tni_question *question, tni_choice *out_choice, size_
                    ROUNDS);
 }
 
-void tni_state_begin(const tni_question *question, const tni_contender *of, tni_state *out)
+void tni_state_init(const tni_question *question, const tni_contender *of, tni_state *out)
 {
     const tni_kernel *kernel = of->kernel;
     tn_op op;
@@ -281,7 +281,7 @@ static TNI_OUT_OF_LINE tn_status make_state(const tni_question *question, const 
                                             tni_state **out, tn_error *err)
 {
     tni_state like;
-    tni_state_begin(question, of, &like);
+    tni_state_init(question, of, &like);
     return tni_state_make(question, &like, out, err);
 }
 

@@ -54,7 +54,7 @@ tn_status tni_choose(const tni_question *question, tni_choice *out_choice, size_
                      tn_error *err);
 
 /* Fills in the state of a candidate, except for the kernel's own plan. */
-void tni_state_begin(const tni_question *question, const tni_contender *of, tni_state *out);
+void tni_state_init(const tni_question *question, const tni_contender *of, tni_state *out);
 
 /* Lets the kernel make its own plan. The caller releases *out. TN_UNSUPPORTED is recorded: the
  * kernel declined. */

@@ -81,7 +81,7 @@ static void write_subject(const tn_refusal *why, char *out, size_t size)
     }
 }
 
-void tni_refusal_word(tn_refusal *why)
+void tni_refusal_complete(tn_refusal *why)
 {
     char subject[96];
     write_subject(why, subject, sizeof subject);

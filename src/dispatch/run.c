@@ -226,7 +226,7 @@ tn_status tni_plan_run_fitted(const tni_plan *plan, const tn_context *context,
     tni_sample *sample = NULL;
     const bool recorded = tni_graph_of(stream) != NULL;
     if (!recorded && tni_sample_is_due(context) && !tni_capture_is_on(stream))
-        status = tni_sample_begin(problem, stream, &sample, err);
+        status = tni_sample_create(problem, stream, &sample, err);
     if (!status && plan->kernel->talker)
         tni_library_apply_verbosity(plan->kernel->talker, context);
     if (!status)
@@ -334,7 +334,7 @@ tn_status tni_dispatch(const tni_asked *asked, tni_problem *problem, tn_error *e
                                    .op = &problem->op,
                                    .device = problem->device,
                                    .recorded = tni_is_recorded(args.stream, problem->device)};
-    tn_status status = tni_lease_take(&question, false, &lease, err);
+    tn_status status = tni_lease_acquire(&question, false, &lease, err);
     if (status)
         return status;
     tni_plan_fit(lease.plan, problem);

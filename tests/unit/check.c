@@ -311,9 +311,9 @@ static tn_status visit(void *user, const tni_part *part, tn_error *err)
     void *outs[TN_OP_OPERANDS_MAX] = {NULL};
     tn_op piece;
     outs[output] = out;
-    tn_status status = tni_part_take(&t->op, t->data, part, &piece, data, err);
+    tn_status status = tni_part_extract(&t->op, t->data, part, &piece, data, err);
     if (!status)
-        status = tni_oracle_ask(&t->oracle, &piece, data, outs, err);
+        status = tni_oracle_compute(&t->oracle, &piece, data, outs, err);
     int64_t count = tni_layout_elements(&piece.operand[output]);
     for (int64_t i = 0; i < count && !status; i++) {
         int64_t at = tni_part_place(&t->op, part, output, i);
@@ -338,8 +338,8 @@ static void check_parts(const char *problem, int64_t least_visits)
         t.data[i] = t.op.operand[i].dtype ? inputs[i] : NULL;
     }
     outs[tni_op_class_of(t.op.kind)->output] = all;
-    if (tni_oracle_begin(&t.oracle, t.op.kind, &err) ||
-        tni_oracle_ask(&t.oracle, &t.op, t.data, outs, &err))
+    if (tni_oracle_init(&t.oracle, t.op.kind, &err) ||
+        tni_oracle_compute(&t.oracle, &t.op, t.data, outs, &err))
         fail_msg("%s", err.message);
     t.all = all;
     assert_int_equal(tni_parts_visit(&t.op, false, 7, visit, &t, &err), TN_OK);
@@ -351,7 +351,7 @@ static void check_parts(const char *problem, int64_t least_visits)
     const tn_layout *out = &t.op.operand[tni_op_class_of(t.op.kind)->output];
     for (int64_t i = 0; i < tni_layout_elements(out); i++)
         assert_true(t.seen[i]);
-    tni_oracle_end(&t.oracle);
+    tni_oracle_release(&t.oracle);
 }
 
 static void parts_give_what_the_whole_gives(void **state)

@@ -82,7 +82,7 @@ static void compare(const tn_context *context, const char *problem)
         fail_msg("%s: %s", problem, err.message);
     assert_int_equal(tni_question_parse(problem, &op, &device, &err), TN_OK);
     const tni_question question = {.context = context, .op = &op, .device = device};
-    tn_status status = tni_lease_take(&question, false, &lease, &err);
+    tn_status status = tni_lease_acquire(&question, false, &lease, &err);
     assert_int_equal(status, tn_decision_status(decision, NULL));
     const tn_candidate *chosen = tn_decision_chosen(decision);
     if (status) {

@@ -36,7 +36,7 @@ static void remember(const tn_op *of, int32_t verdict, const char *why)
     tni_trust trust = {.verdict = verdict};
     tn_error err;
     tn_text_fit(trust.text, sizeof trust.text, why);
-    if (tni_trust_remember(&(tni_exam){kernel, question.device, -1, of}, &trust, true, &err))
+    if (tni_trust_store(&(tni_exam){kernel, question.device, -1, of}, &trust, true, &err))
         fail_msg("%s", err.message);
 }
 
@@ -44,7 +44,7 @@ static bool is_known(const tn_op *of)
 {
     tni_trust trust;
     tni_trust_forget();
-    tni_trust_recall(&(tni_exam){kernel, question.device, -1, of}, &trust);
+    tni_trust_lookup(&(tni_exam){kernel, question.device, -1, of}, &trust);
     return trust.verdict != TNI_TRUST_UNTESTED;
 }
 

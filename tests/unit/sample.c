@@ -147,7 +147,7 @@ static bool is_quarantined(const char *kernel, const char *device)
     tn_error err;
     if (tni_kernel_find(kernel, &found, &err) || tn_device_get(device, &on, &err))
         fail_msg("%s", err.message);
-    tni_trust_recall(&(tni_exam){found, on, -1, NULL}, &trust);
+    tni_trust_lookup(&(tni_exam){found, on, -1, NULL}, &trust);
     return trust.verdict == TNI_TRUST_QUARANTINED;
 }
 

@@ -213,7 +213,7 @@ static void explain_conditions(const draft *d, const tn_backend *row, tn_refusal
     const tn_refusal *said = &fails->why;
     (void)tni_refuse(why, said->code, said->what, said->needed, said->found,
                      "%.160s; and no kernel on %s yet", said->text, platform);
-    tni_refusal_word(why);
+    tni_refusal_complete(why);
 }
 
 static void add_row(draft *d, const char *name, const char *of_family, int32_t number)
@@ -269,7 +269,7 @@ static tn_status evaluate_conditions(draft *d, tn_error *err)
         return tni_no_memory(err, "tn_explain", "conditions");
     for (int32_t i = 0; i < 3; i++) {
         d->to->reports[i].struct_size = sizeof d->to->reports[i];
-        tni_sdpa_ask(q->context, &params, of[i], &d->to->reports[i]);
+        tni_sdpa_evaluate(q->context, &params, of[i], &d->to->reports[i]);
     }
     return TN_OK;
 }

@@ -63,8 +63,8 @@ static const tni_sdpa_row *rows_for(int32_t sdp, uint32_t is)
                                  : tni_sdpa_efficient_rows;
 }
 
-void tni_sdpa_ask(const tn_context *context, const tn_sdpa_params *params, int32_t sdp,
-                  tn_sdpa_report *out)
+void tni_sdpa_evaluate(const tn_context *context, const tn_sdpa_params *params, int32_t sdp,
+                       tn_sdpa_report *out)
 {
     const tn_device *device = params->query.device;
     const tn_device_properties *properties = tni_device_described(device);

@@ -46,8 +46,8 @@ extern const tni_sdpa_row tni_sdpa_cudnn_rows[];
 extern const tni_sdpa_row tni_sdpa_own_rows[];
 
 /* Evaluates every row. The parameters must be valid. */
-void tni_sdpa_ask(const tn_context *context, const tn_sdpa_params *params, int32_t sdp,
-                  tn_sdpa_report *out);
+void tni_sdpa_evaluate(const tn_context *context, const tn_sdpa_params *params, int32_t sdp,
+                       tn_sdpa_report *out);
 
 /* Derives the parameters of an op; returns false if the op uses a feature that PyTorch's attention
  * does not have. */

@@ -158,7 +158,7 @@ static tn_status can_use(const tn_context *context, const tn_sdpa_params *params
                        "out is NULL, or its struct_size is too small");
     tn_status status = check_params(params, where, &sound, err);
     if (!status)
-        tni_sdpa_ask(tni_context_or_current(context), &sound, sdp, out);
+        tni_sdpa_evaluate(tni_context_or_current(context), &sound, sdp, out);
     return status;
 }
 

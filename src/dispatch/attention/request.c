@@ -17,7 +17,7 @@ static const char *requested_name(const tn_op *op)
     return at && at->backend ? tni_backend_name(at->backend) : NULL;
 }
 
-tn_setting tni_backend_unheard(const tn_op *op)
+tn_setting tni_backend_ignored_setting(const tn_op *op)
 {
     return requested_name(op) ? TN_SETTING_ATTENTION_BACKEND : -1;
 }
@@ -86,7 +86,7 @@ void tni_attention_judge(const tni_question *question, tni_contender *to)
 {
     const char *asked = requested_name(question->op);
     tni_rules_judge_but(question->context->rules, &to->kernel->names,
-                        tni_backend_unheard(question->op), &to->judged);
+                        tni_backend_ignored_setting(question->op), &to->judged);
     bool kept_out =
         to->judged.says == TNI_JUDGED_FORBIDDEN || to->judged.says == TNI_JUDGED_PASSED_OVER;
     if (asked && !kept_out && tni_backend_is(&to->kernel->names, asked))

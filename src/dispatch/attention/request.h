@@ -16,7 +16,7 @@ void tni_backend_request_find(const tni_question *question, tni_backend_request 
 
 /* Returns the setting whose rules are ignored because the op itself requests a backend; -1 if
  * none. */
-tn_setting tni_backend_unheard(const tn_op *op);
+tn_setting tni_backend_ignored_setting(const tn_op *op);
 
 /* Whether the request is for no attention at all. */
 bool tni_backend_request_is_none(const tni_backend_request *request);

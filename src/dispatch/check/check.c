@@ -74,13 +74,13 @@ static tn_status check_part(void *user, const tni_part *part, tn_error *err)
     scene *s = user;
     void *data[TN_OP_OPERANDS_MAX], *found[TN_OP_OPERANDS_MAX];
     tn_op *piece = &s->piece;
-    tn_status status = tni_part_take(s->trial->op, s->after, part, piece, found, err);
+    tn_status status = tni_part_extract(s->trial->op, s->after, part, piece, found, err);
     if (!status)
-        status = tni_part_take(s->trial->op, s->before, part, piece, data, err);
+        status = tni_part_extract(s->trial->op, s->before, part, piece, data, err);
     if (!status)
         status = make_room(s, piece, err);
     if (!status)
-        status = tni_oracle_ask(&s->oracle, piece, data, s->expected, err);
+        status = tni_oracle_compute(&s->oracle, piece, data, s->expected, err);
     for (int32_t i = 0; i < piece->count && !status; i++) {
         const tni_comparand what = {.op = piece,
                                     .output = i,
@@ -212,7 +212,7 @@ static void write_check_result(const scene *s, tn_check_result *out)
     out->seed = s->trial->seed;
     out->text[0] = '\0';
     if (d->wrong > 0)
-        tni_difference_tell(d, s->trial->op, out->text, sizeof out->text);
+        tni_difference_write(d, s->trial->op, out->text, sizeof out->text);
 }
 
 /* Writes the dump of the output with the largest error, if the result is wrong and a path was
@@ -257,12 +257,12 @@ static tn_status run_trial(scene *s, tn_check_result *out, tn_error *err)
     double flops, bytes;
     tni_op_class_of(trial->op->kind)->cost(trial->op, &flops, &bytes);
     s->sampled = flops > WHOLE_FLOPS;
-    tn_status status = tni_oracle_begin(&s->oracle, trial->op->kind, err);
+    tn_status status = tni_oracle_init(&s->oracle, trial->op->kind, err);
     if (!status)
         status = tni_operands_create(trial->op, trial->device, &s->operands, err);
     if (!status)
         status = check_kernel(s, stream, out, err);
-    tni_oracle_end(&s->oracle);
+    tni_oracle_release(&s->oracle);
     tni_operands_release(&s->operands);
     for (int32_t i = 0; i < TN_OP_OPERANDS_MAX; i++) {
         tni_release(s->block[i]);

@@ -97,7 +97,7 @@ static const char *name_of(const tn_op *op, int32_t index)
     return class->outputs & (class->outputs - 1) ? class->operands[index] : "output";
 }
 
-void tni_difference_tell(const tni_difference *difference, const tn_op *op, char *out, size_t size)
+void tni_difference_write(const tni_difference *difference, const tn_op *op, char *out, size_t size)
 {
     snprintf(out, size,
              "%s %" PRId64 " is %.9g, the reference has %.9g, and they may be %.3g apart; "

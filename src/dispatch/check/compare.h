@@ -33,6 +33,7 @@ tn_status tni_compare(const tni_comparand *what, tni_difference *difference, boo
 
 /* Writes "output 7 is 3, the reference has 2, and they may be 1e-06 apart; 1 of 77 are wrong". If
  * the op has several outputs, the text has the output's name. */
-void tni_difference_tell(const tni_difference *difference, const tn_op *op, char *out, size_t size);
+void tni_difference_write(const tni_difference *difference, const tn_op *op, char *out,
+                          size_t size);
 
 #endif

@@ -7,14 +7,14 @@
 #include "settings/context.h"
 #include "tenon/module/op/elementwise.h"
 
-tn_status tni_oracle_begin(tni_oracle *oracle, int32_t op, tn_error *err)
+tn_status tni_oracle_init(tni_oracle *oracle, int32_t op, tn_error *err)
 {
     memset(oracle, 0, sizeof *oracle);
     tn_status status = tni_kernel_reference(op, &oracle->kernel, err);
     return status ? status : tn_device_get("cpu:0", &oracle->device, err);
 }
 
-void tni_oracle_end(tni_oracle *oracle)
+void tni_oracle_release(tni_oracle *oracle)
 {
     tni_plan_release(oracle->plan);
     oracle->plan = NULL;
@@ -32,7 +32,7 @@ static TNI_OUT_OF_LINE tn_status plan_for(tni_oracle *oracle, const tn_op *op, t
                                    .op = op,
                                    .device = oracle->device,
                                    .only = oracle->kernel};
-    tni_oracle_end(oracle);
+    tni_oracle_release(oracle);
     tn_status status = tni_plan_make(&question, &oracle->plan, err);
     if (!status) {
         memcpy(oracle->key, key, sizeof key);
@@ -75,8 +75,8 @@ static bool leaves_output(const tn_op *op)
     return check->leaves_output && check->leaves_output(op);
 }
 
-tn_status tni_oracle_ask(tni_oracle *oracle, const tn_op *op, void *const *data, void *const *out,
-                         tn_error *err)
+tn_status tni_oracle_compute(tni_oracle *oracle, const tn_op *op, void *const *data,
+                             void *const *out, tn_error *err)
 {
     const tni_op_class *class = tni_op_class_of(op->kind);
     tni_problem *problem = &oracle->problem;

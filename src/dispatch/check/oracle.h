@@ -4,7 +4,7 @@
 
 #include "dispatch/dispatch.h"
 
-/* Used by one thread at a time. A zeroed struct may be ended. Too large for the stack. */
+/* Used by one thread at a time. A zeroed struct may be released. Too large for the stack. */
 typedef struct tni_oracle {
     const tni_kernel *kernel;
     tn_device *device;
@@ -15,14 +15,14 @@ typedef struct tni_oracle {
 } tni_oracle;
 
 /* Prepares for ops of one kind, TN_OP_.... */
-tn_status tni_oracle_begin(tni_oracle *oracle, int32_t op, tn_error *err);
-void tni_oracle_end(tni_oracle *oracle);
+tn_status tni_oracle_init(tni_oracle *oracle, int32_t op, tn_error *err);
+void tni_oracle_release(tni_oracle *oracle);
 
 /* Computes all outputs of the op, dense, each into `out` at its operand's index. Does not change
  * `data`. The outputs in `data` have their values from before the call: some ops read them or leave
  * a part of them unwritten. Settings are ignored. Fails with TN_UNSUPPORTED if the reference does not
  * support the op. */
-tn_status tni_oracle_ask(tni_oracle *oracle, const tn_op *op, void *const *data, void *const *out,
-                         tn_error *err);
+tn_status tni_oracle_compute(tni_oracle *oracle, const tn_op *op, void *const *data,
+                             void *const *out, tn_error *err);
 
 #endif

@@ -49,8 +49,8 @@ static void extent_of(const tn_op *op, const tni_part *part, int32_t operand, in
     *out_count = shared && *out_count == 0 ? 1 : *out_count;
 }
 
-tn_status tni_part_take(const tn_op *op, void *const *data, const tni_part *part, tn_op *out_op,
-                        void *out_data[TN_OP_OPERANDS_MAX], tn_error *err)
+tn_status tni_part_extract(const tn_op *op, void *const *data, const tni_part *part, tn_op *out_op,
+                           void *out_data[TN_OP_OPERANDS_MAX], tn_error *err)
 {
     *out_op = *op;
     if (tni_op_class_of(op->kind)->may_be_in_place)

@@ -7,8 +7,8 @@
 
 /* Makes the validated op that computes the part from the same operands, and the addresses of its
  * first elements. The op is never in place. Elements of `data` may be NULL for empty operands. */
-tn_status tni_part_take(const tn_op *op, void *const *data, const tni_part *part, tn_op *out_op,
-                        void *out_data[TN_OP_OPERANDS_MAX], tn_error *err);
+tn_status tni_part_extract(const tn_op *op, void *const *data, const tni_part *part, tn_op *out_op,
+                           void *out_data[TN_OP_OPERANDS_MAX], tn_error *err);
 
 /* Converts the index of an element of the part, counted as in a dense tensor, to that of the whole. */
 int64_t tni_part_place(const tn_op *op, const tni_part *part, int32_t output, int64_t at);

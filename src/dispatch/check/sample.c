@@ -90,8 +90,8 @@ static tn_status make_room(tni_sample *sample, const tn_op *op, int32_t index, t
                : tni_no_memory(err, where, "a copy of the output");
 }
 
-tn_status tni_sample_begin(const tni_problem *problem, tn_stream *stream, tni_sample **out,
-                           tn_error *err)
+tn_status tni_sample_create(const tni_problem *problem, tn_stream *stream, tni_sample **out,
+                            tn_error *err)
 {
     tni_sample *made = tni_alloc_zeroed(1, sizeof *made);
     tn_status status = TN_OK;
@@ -136,10 +136,10 @@ static tn_status compute_expected(const sampled *s, tn_error *err)
     tni_oracle *oracle = tni_alloc_zeroed(1, sizeof *oracle);
     if (!oracle)
         return tni_no_memory(err, where, "the reference");
-    tn_status status = tni_oracle_begin(oracle, op->kind, err);
+    tn_status status = tni_oracle_init(oracle, op->kind, err);
     if (!status)
-        status = tni_oracle_ask(oracle, op, s->sample->data, s->sample->expected, err);
-    tni_oracle_end(oracle);
+        status = tni_oracle_compute(oracle, op, s->sample->data, s->sample->expected, err);
+    tni_oracle_release(oracle);
     tni_release(oracle);
     return status;
 }
@@ -265,7 +265,7 @@ static tn_status report_wrong(const sampled *s, const tni_difference *difference
     char told[192];
     tn_error why = {0};
     tn_status again = check_again(s, &wrong, &why);
-    tni_difference_tell(difference, &s->problem->op, told, sizeof told);
+    tni_difference_write(difference, &s->problem->op, told, sizeof told);
     tni_problem_write(&s->problem->op, id, &problem);
     tni_buffer_format(&text, "%s on %s: %s; ", tni_plan_kernel(s->plan)->row->name, id, told);
     describe_rerun(again, wrong, &why, tni_buffer_text(&problem), &text);

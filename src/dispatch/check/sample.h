@@ -16,8 +16,8 @@ static inline bool tni_sample_is_due(const tn_context *context)
 }
 
 /* Copies the operands before the call, after the work that the stream already has. */
-tn_status tni_sample_begin(const tni_problem *problem, tn_stream *stream, tni_sample **out,
-                           tn_error *err);
+tn_status tni_sample_create(const tni_problem *problem, tn_stream *stream, tni_sample **out,
+                            tn_error *err);
 
 /* Waits for the call and compares its outputs. If they are wrong, runs the plan again on private
  * copies of the operands, logs an error with the kernel, the device and the problem, and fails with

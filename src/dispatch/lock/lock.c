@@ -409,8 +409,8 @@ bool tni_lock_permits(const tni_question *question, const tni_kernel *kernel,
     return permitted;
 }
 
-void tni_lock_tell_alignment(const tni_question *question, const tni_kernel *kernel,
-                             tn_refusal *why)
+void tni_lock_explain_alignment(const tni_question *question, const tni_kernel *kernel,
+                                tn_refusal *why)
 {
     char text[1024];
     if (tni_thread_state_own.unlocked || !read_variable() ||

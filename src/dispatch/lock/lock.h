@@ -12,8 +12,8 @@ const char *tni_lock_names(const tni_question *question, char room[TNI_LOCK_KERN
 
 /* If the active lock names this kernel for the question, adds the lock's entry and the remedy to a
  * refusal for alignment. Leaves refusals of other kernels unchanged. */
-void tni_lock_tell_alignment(const tni_question *question, const tni_kernel *kernel,
-                             tn_refusal *why);
+void tni_lock_explain_alignment(const tni_question *question, const tni_kernel *kernel,
+                                tn_refusal *why);
 
 /* Makes this thread's questions ignore the active lock, to find the choice without it; with false,
  * applies it again. */

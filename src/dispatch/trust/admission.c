@@ -57,7 +57,7 @@ int32_t tni_trust_of(const tni_question *question, const tni_kernel *kernel,
     tni_trust trust;
     if (kernel->reference)
         return TNI_TRUST_NEEDLESS;
-    tni_trust_recall(&exam, &trust);
+    tni_trust_lookup(&exam, &trust);
     if (trust.verdict == TNI_TRUST_QUARANTINED) {
         (void)tni_refuse(why, TN_REFUSE_QUARANTINE, "test", 1, 0, "%s", trust.text);
         return TNI_TRUST_QUARANTINED;
@@ -69,7 +69,7 @@ int32_t tni_trust_of(const tni_question *question, const tni_kernel *kernel,
     if (!is_testable(question->op, why))
         return TNI_TRUST_UNTESTABLE;
     exam.op = question->op;
-    tni_trust_recall(&exam, &trust);
+    tni_trust_lookup(&exam, &trust);
     return trust.verdict;
 }
 
@@ -82,7 +82,7 @@ void tni_trust_quarantine(const tni_kernel *kernel, const tn_device *device,
         return;
     tn_text_fit(trust.text, sizeof trust.text, text);
     tn_text_escape(trust.text, sizeof trust.text);
-    if (tni_trust_remember(&exam, &trust, true, NULL))
+    if (tni_trust_store(&exam, &trust, true, NULL))
         return;
     tni_log(TN_LOG_WARNING, "%s on %s is quarantined: %s", kernel->row->name, device->id,
             trust.text);
@@ -198,7 +198,7 @@ static tn_status test_kernel(session *s, tn_error *err)
     tni_trust known;
     tn_refusal why = {.struct_size = sizeof why};
     kernel.op = NULL;
-    tni_trust_recall(&kernel, &known);
+    tni_trust_lookup(&kernel, &known);
     s->apart = known.verdict == TNI_TRUST_APART;
     tn_status status = s->apart ? TN_OK : test_problems(s, err);
     s->apart = !status && s->examined == 0;
@@ -216,13 +216,13 @@ static tn_status store_result_apart(const session *s, tn_error *err)
     tn_refusal why = {.struct_size = sizeof why};
     kernel.op = NULL;
     tn_status status =
-        tni_trust_remember(&kernel, &(tni_trust){.verdict = TNI_TRUST_APART}, true, err);
+        tni_trust_store(&kernel, &(tni_trust){.verdict = TNI_TRUST_APART}, true, err);
     if (status || !is_testable(s->exam.op, &why))
         return status;
     if (s->examined == 0)
         return tn_fail(err, TN_UNSUPPORTED, 0, where,
                        "%s supports none of the test problems, nor this problem", name);
-    return tni_trust_remember(&s->exam, &(tni_trust){.verdict = TNI_TRUST_PASSED}, !s->flaky, err);
+    return tni_trust_store(&s->exam, &(tni_trust){.verdict = TNI_TRUST_PASSED}, !s->flaky, err);
 }
 
 static TNI_OUT_OF_LINE tn_status store_result(const session *s, tn_error *err)
@@ -235,7 +235,7 @@ static TNI_OUT_OF_LINE tn_status store_result(const session *s, tn_error *err)
     }
     if (s->apart)
         return store_result_apart(s, err);
-    return tni_trust_remember(&kernel, &(tni_trust){.verdict = TNI_TRUST_PASSED}, !s->flaky, err);
+    return tni_trust_store(&kernel, &(tni_trust){.verdict = TNI_TRUST_PASSED}, !s->flaky, err);
 }
 
 /* The exam of the session must be claimed. */

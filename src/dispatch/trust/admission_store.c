@@ -349,7 +349,7 @@ static int32_t find_stored_trial(const tni_exam *exam)
     return verdict;
 }
 
-void tni_trust_recall(const tni_exam *exam, tni_trust *out)
+void tni_trust_lookup(const tni_exam *exam, tni_trust *out)
 {
     *out = (tni_trust){.verdict = TNI_TRUST_UNTESTED};
     if (exam->op) {
@@ -374,7 +374,7 @@ static bool note_kernel(const tni_exam *exam, const tni_trust *trust)
     return true;
 }
 
-tn_status tni_trust_remember(const tni_exam *exam, const tni_trust *trust, bool keep, tn_error *err)
+tn_status tni_trust_store(const tni_exam *exam, const tni_trust *trust, bool keep, tn_error *err)
 {
     if (exam->op ? !note_trial(exam, trust->verdict) : !note_kernel(exam, trust))
         return tni_no_memory(err, where, "a verdict");

@@ -22,12 +22,11 @@ typedef struct tni_trust {
 /* Looks up a verdict. UNTESTED also if out of memory. The cache directory is read once for each
  * kernel, and for a problem again whenever it was dropped from memory: the number of problems kept
  * per kernel is limited. */
-void tni_trust_recall(const tni_exam *exam, tni_trust *out);
+void tni_trust_lookup(const tni_exam *exam, tni_trust *out);
 
 /* Stores a verdict for this process; with `keep` also for other and later processes. If the cache
  * directory cannot be written, it is kept in memory only. May fail with TN_OUT_OF_MEMORY. */
-tn_status tni_trust_remember(const tni_exam *exam, const tni_trust *trust, bool keep,
-                             tn_error *err);
+tn_status tni_trust_store(const tni_exam *exam, const tni_trust *trust, bool keep, tn_error *err);
 
 /* Makes the calling thread the one that tests the kernel; *out_mine is false if there is already a
  * verdict (for an APART kernel, on the problem). Waits for another thread's test, except inside a

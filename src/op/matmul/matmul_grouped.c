@@ -85,7 +85,7 @@ static tn_status take_plans(groups *all, tn_error *err)
         TN_PARAMS_MUTABLE(&problem->op, matmul)->grouped = !all->recorded;
         if (tni_op_is_empty(&problem->op))
             continue;
-        tn_status status = tni_lease_take(&question, false, &all->group[i].lease, &said);
+        tn_status status = tni_lease_acquire(&question, false, &all->group[i].lease, &said);
         if (status)
             return refuse(i, status, &said, err);
         tni_plan_fit(all->group[i].lease.plan, problem);
