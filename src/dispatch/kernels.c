@@ -37,7 +37,7 @@ static table *_Atomic current;
 _Atomic uint16_t tni_kernels_alignments[TN_OP_KIND_MAX];
 static tni_mutex lock = TNI_MUTEX_INIT; /* held while making the next table */
 static tni_once watched = TNI_ONCE_INIT;
-static _Atomic uint64_t stirred;
+static _Atomic uint64_t invalidated;
 
 static void before_fork(void)
 {
@@ -60,12 +60,13 @@ static void watch_forks(void)
 
 uint64_t tni_dispatch_generation(void)
 {
-    return tn_module_generation() + (atomic_load_explicit(&stirred, memory_order_acquire) << 32);
+    return tn_module_generation() +
+           (atomic_load_explicit(&invalidated, memory_order_acquire) << 32);
 }
 
-void tni_dispatch_stir(void)
+void tni_dispatch_invalidate(void)
 {
-    atomic_fetch_add(&stirred, 1);
+    atomic_fetch_add(&invalidated, 1);
 }
 
 static bool is_ready(const tni_record *record)

@@ -58,6 +58,6 @@ tn_status tni_kernel_reference(int32_t op, const tni_kernel **out, tn_error *err
 
 /* Increases when anything changes that affects choices: modules, quarantine, lock, timings. */
 uint64_t tni_dispatch_generation(void);
-void tni_dispatch_stir(void);
+void tni_dispatch_invalidate(void);
 
 #endif

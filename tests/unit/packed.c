@@ -173,7 +173,7 @@ static void verdicts_are_looked_at_again(void **state)
     (void)state;
     make(&it);
     tn_packed *packed = pack(NULL, &it);
-    tni_dispatch_stir();
+    tni_dispatch_invalidate();
     assert_computes(packed, &it);
     assert_computes(packed, &it);
     tn_packed_release(packed);
@@ -259,7 +259,7 @@ static void compute_many(void *user)
     args.out = &out;
     for (int i = 0; i < calls; i++) {
         if (i % 16 == 0)
-            tni_dispatch_stir();
+            tni_dispatch_invalidate();
         wrong += tn_matmul_packed(shared, &args, NULL) ||
                  memcmp(out.data, like->expected.data, M * N * sizeof(float)) != 0;
     }

@@ -208,8 +208,8 @@ static uint64_t workspace(const tn_kernel_row *row, const tn_query *q)
 static tn_status plan(const tn_run *r, void **out, uint64_t *out_bytes, tn_error *err)
 {
     tn_status fails = atomic_exchange(&toy.plan_fails, TN_OK);
-    if (atomic_exchange(&toy.plan_stirs, false))
-        tni_dispatch_stir();
+    if (atomic_exchange(&toy.plan_invalidates, false))
+        tni_dispatch_invalidate();
     (void)r;
     if (fails)
         return tn_fail(err, fails, 5, "toyPlan", "the toy gave 5");

@@ -28,13 +28,13 @@ typedef struct toy_state {
     _Atomic tn_status fails; /* what the next run gives               */
     _Atomic double cost_us;  /* what toy.matmul.fast says of its time; 0 at first */
     _Atomic int64_t cost_asked;
-    _Atomic int64_t packs;        /* made by toy.matmul.fast and not given back */
-    _Atomic int64_t packed_runs;  /* with one                                   */
-    _Atomic tn_status pack_fails; /* what the next pack gives                   */
-    _Atomic int64_t many_runs;    /* of several at once, by toy.matmul.fast     */
-    _Atomic int64_t fails_at;     /* which of these fails, from 1; 0: none; -1: no single one */
-    _Atomic tn_status plan_fails; /* what the next plan of toy.matmul.fast gives */
-    _Atomic bool plan_stirs;      /* the next plan of it makes all choices stale */
+    _Atomic int64_t packs;         /* made by toy.matmul.fast and not given back */
+    _Atomic int64_t packed_runs;   /* with one                                   */
+    _Atomic tn_status pack_fails;  /* what the next pack gives                   */
+    _Atomic int64_t many_runs;     /* of several at once, by toy.matmul.fast     */
+    _Atomic int64_t fails_at;      /* which of these fails, from 1; 0: none; -1: no single one */
+    _Atomic tn_status plan_fails;  /* what the next plan of toy.matmul.fast gives */
+    _Atomic bool plan_invalidates; /* the next plan of it makes all choices stale */
 } toy_state;
 extern toy_state toy;
 

@@ -278,12 +278,12 @@ tn_status tn_lock_use(const char *path, tn_error *err)
         return status;
     tni_once_run(&watched, watch_forks);
     tni_mutex_lock(&lock);
-    tni_dispatch_stir(); /* before the new lock is visible: decisions under the old one are made
+    tni_dispatch_invalidate(); /* before the new lock is visible: decisions under the old one are made
                           * again */
     loaded *old = replace_lock(made);
     tni_mutex_unlock(&lock);
     release_lock(old);
-    tni_dispatch_stir();
+    tni_dispatch_invalidate();
     return TN_OK;
 }
 

@@ -86,7 +86,7 @@ void tni_trust_quarantine(const tni_kernel *kernel, const tn_device *device,
         return;
     tni_log(TN_LOG_WARNING, "%s on %s is quarantined: %s", kernel->row->name, device->id,
             trust.text);
-    tni_dispatch_stir();
+    tni_dispatch_invalidate();
 }
 
 /* A test in progress. */

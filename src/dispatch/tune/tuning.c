@@ -140,7 +140,7 @@ static tn_status tune_problem(const tni_question *question, const tni_choice *ch
     if (!status)
         status = tni_times_keep(question, timed, count, err);
     if (!status)
-        tni_dispatch_stir();
+        tni_dispatch_invalidate();
     return status;
 }
 
