@@ -34,8 +34,8 @@ const char *tni_fields_take(tni_fields *fields, const char *key)
     return NULL;
 }
 
-static tn_status refuse(const tni_fields *fields, const char *key, const char *value,
-                        const char *need, tn_error *err)
+static tn_status reject_value(const tni_fields *fields, const char *key, const char *value,
+                              const char *need, tn_error *err)
 {
     return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%.120s: %s needs %s, found \"%.40s\"",
                    fields->problem, key, need, value);
@@ -66,7 +66,7 @@ tn_status tni_fields_integer(tni_fields *fields, const char *key, int64_t least,
         return TN_OK;
     snprintf(need, sizeof need, "a whole number from %" PRId64 " to %" PRId64, least, INT64_MAX);
     if (!parse_integer(value, &number) || number < least)
-        return refuse(fields, key, value, need, err);
+        return reject_value(fields, key, value, need, err);
     *out = number;
     return TN_OK;
 }
@@ -80,9 +80,9 @@ tn_status tni_fields_real(tni_fields *fields, const char *key, double *out, tn_e
     errno = 0;
     double number = strtod(value, &end);
     if (end == value || *end)
-        return refuse(fields, key, value, "a number", err);
+        return reject_value(fields, key, value, "a number", err);
     if (errno == ERANGE && isinf(number)) /* what is meant to be infinite says inf */
-        return refuse(fields, key, value, "a number up to 1.79e308, or inf", err);
+        return reject_value(fields, key, value, "a number up to 1.79e308, or inf", err);
     *out = number;
     return TN_OK;
 }
@@ -104,7 +104,7 @@ tn_status tni_fields_list(tni_fields *fields, const char *key, char separator, i
         size_t length = strcspn(at, ends);
         snprintf(part, sizeof part, "%.*s", (int)(length < sizeof part ? length : 0), at);
         if (count == most || !parse_integer(part, &out[count]) || out[count] < least)
-            return refuse(fields, key, value, need, err);
+            return reject_value(fields, key, value, need, err);
         count++;
         at += length;
         if (!*at)
@@ -119,7 +119,7 @@ tn_status tni_fields_switch(tni_fields *fields, const char *key, int64_t *out, t
     int64_t value = *out;
     tn_status status = tni_fields_integer(fields, key, 0, &value, err);
     if (!status && value > 1)
-        return refuse(fields, key, tni_fields_take(fields, key), "0 or 1", err);
+        return reject_value(fields, key, tni_fields_take(fields, key), "0 or 1", err);
     if (!status)
         *out = value;
     return status;
@@ -186,7 +186,7 @@ tn_status tni_fields_word(tni_fields *fields, const char *key, const char *const
                    tni_words_hint(tni_words_nearest(value, words, count), hint));
 }
 
-static void begin(tni_buffer *out, const char *key)
+static void write_key(tni_buffer *out, const char *key)
 {
     char last = out->length ? out->text[out->length - 1] : ':';
     tni_buffer_format(out, "%s%s=", last == ':' ? "" : ",", key);
@@ -194,14 +194,14 @@ static void begin(tni_buffer *out, const char *key)
 
 void tni_write_integer(tni_buffer *out, const char *key, int64_t value)
 {
-    begin(out, key);
+    write_key(out, key);
     tni_buffer_format(out, "%" PRId64, value);
 }
 
 void tni_write_real(tni_buffer *out, const char *key, double value)
 {
     char text[64];
-    begin(out, key);
+    write_key(out, key);
     snprintf(text, sizeof text, "%.15g", value);
     if (strtod(text, NULL) != value)
         snprintf(text, sizeof text, "%a", value);
@@ -211,7 +211,7 @@ void tni_write_real(tni_buffer *out, const char *key, double value)
 void tni_write_list(tni_buffer *out, const char *key, char separator, const int64_t *values,
                     int32_t count)
 {
-    begin(out, key);
+    write_key(out, key);
     for (int32_t i = 0; i < count; i++) {
         if (i)
             tni_buffer_add_char(out, separator);
@@ -221,7 +221,7 @@ void tni_write_list(tni_buffer *out, const char *key, char separator, const int6
 
 void tni_write_word(tni_buffer *out, const char *key, const char *word)
 {
-    begin(out, key);
+    write_key(out, key);
     tni_buffer_add(out, word);
 }
 

@@ -48,7 +48,7 @@ tn_status tni_layout_take(const tn_tensor *tensor, const char *where, const char
     return TN_OK;
 }
 
-static tn_status take(places *p, int32_t index, tn_layout *out, void **out_data)
+static tn_status read_operand(places *p, int32_t index, tn_layout *out, void **out_data)
 {
     const tn_tensor *tensor = p->tensors[index];
     tn_status status = tni_layout_take(tensor, p->class->where, p->class->operands[index], out,
@@ -148,7 +148,7 @@ tn_status tni_problem_init(tni_problem *out, const tni_op_class *class,
         p.extent[i] = (tni_layout){0};
         if (!tensors[i] && (class->optional >> i & 1))
             continue;
-        tn_status status = take(&p, i, &out->op.operand[i], &out->data[i]);
+        tn_status status = read_operand(&p, i, &out->op.operand[i], &out->data[i]);
         if (status)
             return status;
     }

@@ -9,7 +9,7 @@
 static const char where[] = "problem";
 
 TN_PRINTF(3, 4)
-static tn_status refuse(const char *problem, tn_error *err, const char *format, ...)
+static tn_status reject_problem(const char *problem, tn_error *err, const char *format, ...)
 {
     char text[sizeof err->message];
     va_list arguments;
@@ -36,16 +36,16 @@ static tn_status add_field(tni_fields *fields, char *text, tn_error *err)
 {
     char *equals = strchr(text, '=');
     if (!equals || equals == text || !equals[1])
-        return refuse(fields->problem, err, "\"%.40s\" needs the form key=value", text);
+        return reject_problem(fields->problem, err, "\"%.40s\" needs the form key=value", text);
     *equals = '\0';
     if (!is_legal(text, "") || !is_legal(equals + 1, ";:"))
-        return refuse(fields->problem, err, "%.40s=%.40s has characters that no field has", text,
-                      equals + 1);
+        return reject_problem(fields->problem, err, "%.40s=%.40s has characters that no field has",
+                              text, equals + 1);
     if (fields->count == TNI_FIELDS_MOST)
-        return refuse(fields->problem, err, "needs at most %d fields", TNI_FIELDS_MOST);
+        return reject_problem(fields->problem, err, "needs at most %d fields", TNI_FIELDS_MOST);
     for (size_t i = 0; i < fields->count; i++) {
         if (strcmp(fields->field[i].key, text) == 0)
-            return refuse(fields->problem, err, "%.40s stands there twice", text);
+            return reject_problem(fields->problem, err, "%.40s stands there twice", text);
     }
     fields->field[fields->count].key = text;
     fields->field[fields->count].value = equals + 1;
@@ -77,9 +77,10 @@ static tn_status check_taken(const tni_fields *fields, const tni_op_class *class
         if (fields->field[i].taken)
             continue;
         const char *nearest = tni_words_nearest(key, fields->known, fields->known_count);
-        return refuse(fields->problem, err, "%s has no field \"%.40s\"; there are %s%s",
-                      class->word, key, tni_fields_listed(fields->known, fields->known_count, all),
-                      tni_words_hint(nearest, hint));
+        return reject_problem(fields->problem, err, "%s has no field \"%.40s\"; there are %s%s",
+                              class->word, key,
+                              tni_fields_listed(fields->known, fields->known_count, all),
+                              tni_words_hint(nearest, hint));
     }
     return TN_OK;
 }
@@ -96,16 +97,17 @@ static tn_status parse_alignments(tni_fields *fields, tn_op *op, tn_error *err)
     for (int32_t i = 0; i < op->count; i++)
         present += op->operand[i].dtype != TN_DTYPE_NONE;
     if (count != present)
-        return refuse(fields->problem, err,
-                      "align needs %d numbers, one for each operand, found %d", (int)present,
-                      (int)count);
+        return reject_problem(fields->problem, err,
+                              "align needs %d numbers, one for each operand, found %d",
+                              (int)present, (int)count);
     for (int32_t i = 0, at = 0; i < op->count; i++) {
         if (!op->operand[i].dtype)
             continue;
         int64_t value = values[at++];
         if (value > TN_OP_ALIGNMENT_MAX || (value & (value - 1)))
-            return refuse(fields->problem, err, "align needs powers of two up to %d, found %lld",
-                          TN_OP_ALIGNMENT_MAX, (long long)value);
+            return reject_problem(fields->problem, err,
+                                  "align needs powers of two up to %d, found %lld",
+                                  TN_OP_ALIGNMENT_MAX, (long long)value);
         op->operand[i].alignment = value;
     }
     return TN_OK;
@@ -123,11 +125,12 @@ static tn_status check_layouts(const tni_fields *fields, const tn_op *op, const 
             continue;
         if (tni_layout_of(layout->dtype, layout->shape, layout->stride, layout->rank, where,
                           class->operands[i], &measured, &why))
-            return refuse(fields->problem, err, "%s", why.message);
+            return reject_problem(fields->problem, err, "%s", why.message);
         if (tni_op_writes(class, i) && measured.elements > 0 &&
             tni_strides_overlap(layout->shape, layout->stride, layout->rank))
-            return refuse(fields->problem, err,
-                          "%s: its strides lead several elements to one place", class->operands[i]);
+            return reject_problem(fields->problem, err,
+                                  "%s: its strides lead several elements to one place",
+                                  class->operands[i]);
     }
     return TN_OK;
 }
@@ -153,7 +156,7 @@ static tn_status parse_op(tni_fields *fields, const tni_op_class *class, tn_dtyp
         out->uses |= TN_ELEMENTWISE_USES_IN_PLACE;
     tn_error why;
     if (tni_op_validate(out, &why))
-        return refuse(fields->problem, err, "%s", why.message);
+        return reject_problem(fields->problem, err, "%s", why.message);
     return TN_OK;
 }
 
@@ -185,14 +188,14 @@ static tn_status parse_head(tni_fields *fields, const tni_op_class **out_class, 
     char *rest = dtype ? cut(dtype, ':') : NULL;
     const tni_op_class *class = tni_op_class_find(op);
     if (!class)
-        return refuse(fields->problem, err, "no operator \"%.40s\"; there are %s%s", op,
-                      list_ops(all), tni_words_hint(tni_op_class_nearest(op), hint));
+        return reject_problem(fields->problem, err, "no operator \"%.40s\"; there are %s%s", op,
+                              list_ops(all), tni_words_hint(tni_op_class_nearest(op), hint));
     if (!dtype)
-        return refuse(fields->problem, err, "needs the form %s:DTYPE:FIELD=VALUE,...", op);
+        return reject_problem(fields->problem, err, "needs the form %s:DTYPE:FIELD=VALUE,...", op);
     *out_dtype = tni_dtype_find(dtype);
     if (!*out_dtype)
-        return refuse(fields->problem, err, "no dtype \"%.40s\"%s", dtype,
-                      tni_words_hint(tni_dtype_nearest(dtype), hint));
+        return reject_problem(fields->problem, err, "no dtype \"%.40s\"%s", dtype,
+                              tni_words_hint(tni_dtype_nearest(dtype), hint));
     *out_class = class;
     *out_rest = rest;
     return TN_OK;
@@ -208,16 +211,16 @@ tn_status tni_problem_parse(const char *text, tn_op *out, char *out_device, size
     if (!text)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "the problem is NULL");
     if (strlen(text) >= sizeof fields.text)
-        return refuse(text, err, "needs at most %zu bytes, found %zu", sizeof fields.text - 1,
-                      strlen(text));
+        return reject_problem(text, err, "needs at most %zu bytes, found %zu",
+                              sizeof fields.text - 1, strlen(text));
     tn_text_fit(fields.text, sizeof fields.text, text);
     const char *device = cut(fields.text, '@');
     if (device && !device[0])
-        return refuse(text, err, "@ needs a device behind it, as in @cpu:0");
+        return reject_problem(text, err, "@ needs a device behind it, as in @cpu:0");
     device = device ? device : "";
     if (strlen(device) >= size)
-        return refuse(text, err, "the device's name needs at most %zu bytes, found %zu", size - 1,
-                      strlen(device));
+        return reject_problem(text, err, "the device's name needs at most %zu bytes, found %zu",
+                              size - 1, strlen(device));
     tn_status status = parse_head(&fields, &class, &dtype, &rest, err);
     if (!status && rest)
         status = split(&fields, rest, err);

@@ -24,14 +24,14 @@ static unsigned char *first_of(const tni_operands *operands, int32_t index)
     return block->host ? block->host + block->first : NULL;
 }
 
-static void put(const table *t, int64_t at, int64_t value)
+static void store_index(const table *t, int64_t at, int64_t value)
 {
     int32_t number = (int32_t)value;
     memcpy(t->first + at * (int64_t)sizeof number, &number, sizeof number);
 }
 
 /* A whole number from `least` to `most`. */
-static int64_t pick(const table *t, int64_t least, int64_t most)
+static int64_t draw_between(const table *t, int64_t least, int64_t most)
 {
     return least + (int64_t)(t->draw(t->user) * (double)(most - least + 1));
 }
@@ -41,14 +41,14 @@ static int64_t pick(const table *t, int64_t least, int64_t most)
 static void fill_starts(const table *t, int64_t all, int64_t most)
 {
     int64_t count = t->layout->shape[0] - 1, spare = all - count * most;
-    int64_t at = spare > 0 ? pick(t, 0, spare) : 0;
-    put(t, 0, at);
+    int64_t at = spare > 0 ? draw_between(t, 0, spare) : 0;
+    store_index(t, 0, at);
     for (int64_t i = 0; i < count; i++) {
         int64_t left = all - at, others = (count - i - 1) * most;
         int64_t longest = left < most ? left : most, shortest = left - others;
         shortest = shortest < 0 ? 0 : shortest < longest ? shortest : longest;
-        at += pick(t, shortest, longest);
-        put(t, (i + 1) * t->layout->stride[0], at);
+        at += draw_between(t, shortest, longest);
+        store_index(t, (i + 1) * t->layout->stride[0], at);
     }
 }
 
@@ -70,8 +70,8 @@ static void fill_lengths(const table *t, const tni_operands *operands)
     int64_t count = t->layout->shape[0];
     for (int64_t i = 0; i < count; i++) {
         int64_t most = packed ? length_of(operands, i) : TN_PARAMS(t->op, attention)->keys;
-        int64_t some = pick(t, 0, most);
-        put(t, i * t->layout->stride[0], i == 0 ? most : i == 1 && count > 2 ? 0 : some);
+        int64_t some = draw_between(t, 0, most);
+        store_index(t, i * t->layout->stride[0], i == 0 ? most : i == 1 && count > 2 ? 0 : some);
     }
 }
 
@@ -79,10 +79,10 @@ static void fill_lengths(const table *t, const tni_operands *operands)
 static void fill_pages(const table *t)
 {
     int64_t pool = t->op->operand[TN_ATTENTION_K].shape[0],
-            next = pool > 0 ? pick(t, 0, pool - 1) : 0;
+            next = pool > 0 ? draw_between(t, 0, pool - 1) : 0;
     for (int64_t b = 0; b < t->layout->shape[0]; b++) {
         for (int64_t i = 0; i < t->layout->shape[1]; i++) {
-            put(t, b * t->layout->stride[0] + i * t->layout->stride[1], next);
+            store_index(t, b * t->layout->stride[0] + i * t->layout->stride[1], next);
             next = next > 0 ? next - 1 : pool - 1;
         }
     }

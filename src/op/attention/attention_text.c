@@ -93,7 +93,7 @@ static void usual_mask(const sizes *s, tn_layout *out)
 }
 
 /* The layouts that are usual for an op of these sizes. */
-static void usual(const sizes *s, const tn_op *op, tn_dtype dtype, tn_layout *out)
+static void make_usual_layouts(const sizes *s, const tn_op *op, tn_dtype dtype, tn_layout *out)
 {
     int64_t batch = s->q.count ? 1 : s->batch, rows = s->q.count ? s->q.all : s->queries;
     int64_t keys = s->page ? s->page : s->q.count ? s->k.all : s->keys;
@@ -122,7 +122,8 @@ static void usual(const sizes *s, const tn_op *op, tn_dtype dtype, tn_layout *ou
     make_whole(&out[TN_ATTENTION_BACKWARD_DV], dtype, v, s->way);
 }
 
-static tn_status refuse(const tni_fields *fields, const char *key, const char *needs, tn_error *err)
+static tn_status reject_field(const tni_fields *fields, const char *key, const char *needs,
+                              tn_error *err)
 {
     return tn_fail(err, TN_INVALID_ARGUMENT, 0, "problem", "%.160s: %s needs %s", fields->problem,
                    key, needs);
@@ -193,10 +194,11 @@ static tn_status parse_mask(tni_fields *fields, tn_dtype dtype, sizes *s, tn_att
     for (int32_t i = 0; i < 3 && more && !s->mask; i++)
         s->mask = read_word(&text, words[i]) ? i + MASK_BOOL : MASK_NONE;
     if (*text || (more && !s->mask))
-        return refuse(fields, "mask",
-                      "none, causal, causal-br, window:L;R or window-tl:L;R, bool, additive or "
-                      "padding, or one of the latter three behind one of the others and a ';'",
-                      err);
+        return reject_field(
+            fields, "mask",
+            "none, causal, causal-br, window:L;R or window-tl:L;R, bool, additive or "
+            "padding, or one of the latter three behind one of the others and a ';'",
+            err);
     s->mask_dtype = s->mask == MASK_ADDITIVE ? dtype : (tn_dtype)TN_BOOL;
     return s->mask == MASK_ADDITIVE ? tni_fields_dtype(fields, "mdtype", &s->mask_dtype, err)
                                     : TN_OK;
@@ -229,7 +231,7 @@ static tn_status parse_pack(tni_fields *fields, const char *key, pack *out, tn_e
             return TN_OK;
         sound = *text++ == ';';
     }
-    return refuse(fields, key, "lengths like 128;3x77, that 32 bits can count together", err);
+    return reject_field(fields, key, "lengths like 128;3x77, that 32 bits can count together", err);
 }
 
 /* Sequences of one length each; their fields are taken, so that others are none. */
@@ -265,7 +267,7 @@ static tn_status parse_packed(tni_fields *fields, sizes *s, tn_error *err)
     if (!status && !s->page)
         status = tni_fields_integer(fields, "rowsk", s->k.all, &s->k.all, err);
     if (!status && s->k.count != s->q.count)
-        status = refuse(fields, "varlenk", "as many lengths as varlen", err);
+        status = reject_field(fields, "varlenk", "as many lengths as varlen", err);
     s->batch = s->q.count;
     s->queries = s->q.most;
     s->keys = s->k.most;
@@ -312,7 +314,7 @@ static tn_status parse_sizes(tni_fields *fields, bool forward, sizes *s, tn_erro
     s->groups = s->groups < 0 ? s->heads : s->groups;
     s->value_size = s->value_size < 0 ? s->size : s->value_size;
     if (!status && s->pool < 0 && !tni_mul_i64(s->batch, pages_of(s), &s->pool))
-        status = refuse(fields, "lk", "no more pages than 63 bits count", err);
+        status = reject_field(fields, "lk", "no more pages than 63 bits count", err);
     return status;
 }
 
@@ -326,7 +328,7 @@ static tn_status parse_bits(tni_fields *fields, const char *key, uint64_t *out, 
     errno = 0;
     unsigned long long value = strtoull(text, &end, 10);
     if (text[0] < '0' || text[0] > '9' || *end || errno)
-        return refuse(fields, key, "a whole number from 0 to 18446744073709551615", err);
+        return reject_field(fields, key, "a whole number from 0 to 18446744073709551615", err);
     *out = value;
     return TN_OK;
 }
@@ -339,7 +341,7 @@ static tn_status parse_seed(tni_fields *fields, tn_attention_op *at, bool *out_d
     *out_device = text && strcmp(text, "device") == 0;
     if (*out_device)
         return tni_fields_take(fields, "offset")
-                   ? refuse(fields, "offset", "a seed that is a number", err)
+                   ? reject_field(fields, "offset", "a seed that is a number", err)
                    : TN_OK;
     tn_status status = parse_bits(fields, "seed", &at->seed, err);
     return status ? status : parse_bits(fields, "offset", &at->offset, err);
@@ -418,7 +420,7 @@ tn_status tni_attention_parse(tni_fields *fields, tn_dtype dtype, tn_op *op, tn_
     s.lse |= backward;
     at->queries = s.q.count ? s.q.most : 0;
     at->keys = s.q.count && !s.page ? s.k.most : 0;
-    usual(&s, op, dtype, op->operand);
+    make_usual_layouts(&s, op, dtype, op->operand);
     for (int32_t i = 0; i < op->count && !status; i++) {
         if (op->operand[i].dtype && stride_keys[i])
             status = tni_fields_strides(fields, stride_keys[i], &op->operand[i], err);
@@ -499,12 +501,12 @@ static void take_ways(const tn_op *op, sizes *s)
     tn_layout dense[TN_OP_OPERANDS_MAX];
     tn_dtype dtype = op->operand[TN_ATTENTION_Q].dtype;
     bool turned = false, straight = true;
-    usual(s, op, dtype, dense);
+    make_usual_layouts(s, op, dtype, dense);
     for (int32_t i = 0; i <= TN_ATTENTION_OUT; i++)
         straight = straight && tni_strides_same(&op->operand[i], &dense[i]);
     if (!straight) {
         s->way = TN_LAYOUT_BLHD;
-        usual(s, op, dtype, dense);
+        make_usual_layouts(s, op, dtype, dense);
         for (int32_t i = 0; i <= TN_ATTENTION_OUT; i++)
             turned = turned || tni_strides_same(&op->operand[i], &dense[i]);
         s->way = turned ? TN_LAYOUT_BLHD : TN_LAYOUT_BHLD;
@@ -576,7 +578,7 @@ void tni_attention_write(const tn_op *op, tni_buffer *out)
     sizes s;
     take_sizes(op, &s);
     take_ways(op, &s);
-    usual(&s, op, dtype, dense);
+    make_usual_layouts(&s, op, dtype, dense);
     write_sizes(&s, out);
     write_mask(at, &s, out);
     if (s.mask == MASK_ADDITIVE && s.mask_dtype != dtype)

@@ -96,8 +96,8 @@ tn_status tni_attention_merge_make(const void *given, tni_problem *out, tn_error
 }
 
 /* The layouts that are usual for a shape. */
-static void usual(const int64_t shape[4], int32_t way, tn_dtype dtype, tn_dtype to, bool lse,
-                  tn_layout *out)
+static void make_usual_layouts(const int64_t shape[4], int32_t way, tn_dtype dtype, tn_dtype to,
+                               bool lse, tn_layout *out)
 {
     const int64_t turned[] = {shape[0], shape[way ? 2 : 1], shape[way ? 1 : 2], shape[3]};
     for (int32_t i = 0; i < TN_MERGE_OPERANDS; i++) {
@@ -110,7 +110,7 @@ static void usual(const int64_t shape[4], int32_t way, tn_dtype dtype, tn_dtype 
     }
 }
 
-static tn_status parse(tni_fields *fields, tn_dtype dtype, tn_op *op, tn_error *err)
+static tn_status parse_merge(tni_fields *fields, tn_dtype dtype, tn_op *op, tn_error *err)
 {
     static const char *const keys[] = {"b", "h", "l", "d"};
     int64_t shape[] = {1, -1, -1, -1}, lse = 0;
@@ -130,7 +130,7 @@ static tn_status parse(tni_fields *fields, tn_dtype dtype, tn_op *op, tn_error *
         status = tni_fields_dtype(fields, "out", &to, err);
     if (status)
         return status;
-    usual(shape, way, dtype, to, lse, op->operand);
+    make_usual_layouts(shape, way, dtype, to, lse, op->operand);
     for (int32_t i = 0; i < op->count && !status; i++) {
         if (op->operand[i].dtype)
             status = tni_fields_strides(fields, stride_keys[i], &op->operand[i], err);
@@ -138,20 +138,20 @@ static tn_status parse(tni_fields *fields, tn_dtype dtype, tn_op *op, tn_error *
     return status;
 }
 
-static void write(const tn_op *op, tni_buffer *out)
+static void write_merge(const tn_op *op, tni_buffer *out)
 {
     static const char *const keys[] = {"b", "h", "l", "d"};
     const tn_layout *in = &op->operand[TN_MERGE_IN], *to = &op->operand[TN_MERGE_OUT];
     bool lse = op->operand[TN_MERGE_LSE].dtype != TN_DTYPE_NONE;
     tn_layout dense[TN_MERGE_OPERANDS];
     int32_t way = TN_LAYOUT_BLHD;
-    usual(in->shape, way, in->dtype, to->dtype, lse, dense);
+    make_usual_layouts(in->shape, way, in->dtype, to->dtype, lse, dense);
     if (!tni_strides_same(in, &dense[TN_MERGE_IN]) || !tni_strides_same(to, &dense[TN_MERGE_OUT]))
         way = TN_LAYOUT_BHLD;
-    usual(in->shape, TN_LAYOUT_BHLD, in->dtype, to->dtype, lse, dense);
+    make_usual_layouts(in->shape, TN_LAYOUT_BHLD, in->dtype, to->dtype, lse, dense);
     if (tni_strides_same(in, &dense[TN_MERGE_IN]) && tni_strides_same(to, &dense[TN_MERGE_OUT]))
         way = TN_LAYOUT_BHLD;
-    usual(in->shape, way, in->dtype, to->dtype, lse, dense);
+    make_usual_layouts(in->shape, way, in->dtype, to->dtype, lse, dense);
     for (size_t i = 0; i < 4; i++)
         tni_write_integer(out, keys[i], in->shape[i]);
     if (way)
@@ -166,7 +166,7 @@ static void write(const tn_op *op, tni_buffer *out)
     }
 }
 
-static void cost(const tn_op *op, double *out_flops, double *out_bytes)
+static void cost_merge(const tn_op *op, double *out_flops, double *out_bytes)
 {
     *out_flops = 3 * (double)TN_PARAMS(op, elementwise)->elements;
     *out_bytes = 0;
@@ -191,10 +191,10 @@ const tni_op_class tni_attention_merge_class = {
     .group = TNI_OPS_ATTENTION,
     .settings = tni_attention_settings,
     .uses = tni_elementwise_uses,
-    .parse = parse,
+    .parse = parse_merge,
     .validate = validate_merge,
-    .write = write,
-    .cost = cost,
+    .write = write_merge,
+    .cost = cost_merge,
     .words = tni_elementwise_words,
     .free = tni_elementwise_free};
 

@@ -28,7 +28,7 @@ typedef struct groups {
     size_t *places;               /* indices of these in `group` */
 } groups;
 
-static tn_status refuse(size_t index, tn_status status, const tn_error *said, tn_error *err)
+static tn_status fail_group(size_t index, tn_status status, const tn_error *said, tn_error *err)
 {
     return tn_fail(err, status, said->native_code, said->where, "groups[%zu]: %s", index,
                    said->message);
@@ -66,7 +66,7 @@ static tn_status make_problems(groups *all, tn_error *err)
     for (size_t i = 0; i < all->count && !status; i++) {
         status = tni_matmul_make(all->args[i], &all->group[i].problem, &said);
         if (status)
-            return refuse(i, status, &said, err);
+            return fail_group(i, status, &said, err);
         all->problems[i] = &all->group[i].problem;
         status = check_alike(all, i, err);
     }
@@ -87,7 +87,7 @@ static tn_status take_plans(groups *all, tn_error *err)
             continue;
         tn_status status = tni_lease_acquire(&question, false, &all->group[i].lease, &said);
         if (status)
-            return refuse(i, status, &said, err);
+            return fail_group(i, status, &said, err);
         tni_plan_fit(all->group[i].lease.plan, problem);
     }
     return TN_OK;
@@ -113,7 +113,7 @@ static tn_status run_together(groups *all, size_t from, tn_error *err)
     if (!status)
         return TN_OK;
     if (failed < many.count || many.count == 1)
-        return refuse(all->places[many.count == 1 ? 0 : failed], status, &said, err);
+        return fail_group(all->places[many.count == 1 ? 0 : failed], status, &said, err);
     return tn_fail(err, status, said.native_code, said.where,
                    "groups[%zu] to groups[%zu], %zu at once: %s", from, all->places[many.count - 1],
                    many.count, said.message);
@@ -134,7 +134,7 @@ static tn_status run_all(groups *all, tn_error *err)
         if (tni_kernel_takes_many(plan->kernel) && !apart)
             status = run_together(all, i, err);
         else if ((status = tni_plan_run(plan, all->context, &it->problem, &args, &said)))
-            return refuse(i, status, &said, err);
+            return fail_group(i, status, &said, err);
     }
     return status;
 }

@@ -95,7 +95,7 @@ static tn_status pack_native(tn_packed *to, void *const *data, tn_error *err)
 }
 
 /* Chooses a kernel and lets it make its plan and its packed form of B. */
-static tn_status make(tn_packed *to, tni_problem *problem, tn_error *err)
+static tn_status make_plan(tn_packed *to, tni_problem *problem, tn_error *err)
 {
     void *data[TN_OP_OPERANDS_MAX] = {NULL};
     const tni_question question = {
@@ -128,7 +128,7 @@ tn_status tn_matmul_pack(const tn_context *context, const tn_matmul_args *args, 
         status = tni_matmul_make(&with_copy, &problem, err);
     }
     if (!status)
-        status = make(made, &problem, err);
+        status = make_plan(made, &problem, err);
     if (status)
         tn_packed_release(made);
     else

@@ -41,8 +41,8 @@ static void usual_scale(const sizes *size, int32_t which, tn_layout *out)
 }
 
 /* The layouts that are usual for an op of these sizes. */
-static void usual(const sizes *size, tn_dtype dtype, tn_dtype out_dtype,
-                  tn_layout out[TN_MATMUL_OPERANDS])
+static void make_usual_layouts(const sizes *size, tn_dtype dtype, tn_dtype out_dtype,
+                               tn_layout out[TN_MATMUL_OPERANDS])
 {
     const int64_t ends[][2] = {{size->ta ? size->k : size->m, size->ta ? size->m : size->k},
                                {size->tb ? size->n : size->k, size->tb ? size->k : size->n},
@@ -133,7 +133,7 @@ tn_status tni_matmul_parse(tni_fields *fields, tn_dtype dtype, tn_op *op, tn_err
         status = parse_numbers(fields, TN_PARAMS_MUTABLE(op, matmul), err);
     if (status)
         return status;
-    usual(&size, dtype, out, op->operand);
+    make_usual_layouts(&size, dtype, out, op->operand);
     for (int32_t i = 0; i < TN_MATMUL_OPERANDS && !status; i++) {
         if (op->operand[i].dtype)
             status = tni_fields_strides(fields, stride_keys[i], &op->operand[i], err);
@@ -204,10 +204,10 @@ void tni_matmul_write(const tn_op *op, tni_buffer *out)
                   .scale = {scale_of(&op->operand[TN_MATMUL_SCALE_A]),
                             scale_of(&op->operand[TN_MATMUL_SCALE_B])}};
     memcpy(size.batch, to->shape, (size_t)mm->batch_rank * sizeof size.batch[0]);
-    usual(&size, dtype, to->dtype, dense);
+    make_usual_layouts(&size, dtype, to->dtype, dense);
     size.ta = is_transposed(&op->operand[TN_MATMUL_A], &dense[TN_MATMUL_A]);
     size.tb = is_transposed(&op->operand[TN_MATMUL_B], &dense[TN_MATMUL_B]);
-    usual(&size, dtype, to->dtype, dense);
+    make_usual_layouts(&size, dtype, to->dtype, dense);
     tni_write_integer(out, "m", mm->m);
     tni_write_integer(out, "n", mm->n);
     tni_write_integer(out, "k", mm->k);
