@@ -69,7 +69,7 @@ void tni_dispatch_invalidate(void)
     atomic_fetch_add(&invalidated, 1);
 }
 
-static bool is_ready(const tni_record *record)
+static bool has_kernels(const tni_record *record)
 {
     return tni_record_counts(record) && record->table->kernels;
 }
@@ -153,7 +153,7 @@ static size_t count_rows(tni_registry *registry)
     const tni_record *record;
     size_t count = 0;
     for (size_t i = 0; (record = tni_registry_record(registry, i)); i++)
-        count += is_ready(record) ? (size_t)tni_rows_count(record->table->kernels) : 0;
+        count += has_kernels(record) ? (size_t)tni_rows_count(record->table->kernels) : 0;
     return count;
 }
 
@@ -232,7 +232,7 @@ static table *make_table(tni_registry *registry, table *before, uint64_t generat
     made->groups = tni_alloc_zeroed(rows + 1, sizeof *made->groups);
     bool whole = made->kernels && made->grouped && made->groups;
     for (size_t i = 0; whole && (record = tni_registry_record(registry, i)); i++)
-        whole = !is_ready(record) || add_module(made, before, record, rows);
+        whole = !has_kernels(record) || add_module(made, before, record, rows);
     if (!whole) {
         for (size_t i = 0; made->kernels && i < made->count; i++) {
             if (!find_row(before, made->kernels[i]->row, made->kernels[i]->record))
