@@ -86,9 +86,8 @@ int LLVMFuzzerInitialize(int *count, char ***arguments)
             !tn_device_get("cpu:0", &question.device, NULL) &&
             !tni_kernel_find("cpu.fill.plain", &kernel, NULL));
     const tni_timed timed = {.kernel = kernel, .library_version = -1, .ns = 123456};
-    require(
-        !tni_times_keep(&question, &timed, 1, NULL) &&
-        !tni_trust_remember(&(tni_exam){kernel, question.device, -1, NULL}, &passed, true, NULL));
+    require(!tni_times_keep(&question, &timed, 1, NULL) &&
+            !tni_trust_store(&(tni_exam){kernel, question.device, -1, NULL}, &passed, true, NULL));
     require(nftw(scratch, look, 16, FTW_PHYS) == 0);
     read_file(&verdict);
     read_file(&times);
@@ -145,7 +144,7 @@ static void read_verdict(bool sound)
 {
     tni_trust trust;
     tni_trust_forget();
-    tni_trust_recall(&(tni_exam){kernel, question.device, -1, NULL}, &trust);
+    tni_trust_lookup(&(tni_exam){kernel, question.device, -1, NULL}, &trust);
     require(trust.verdict == TNI_TRUST_UNTESTED ||
             (sound && (trust.verdict == TNI_TRUST_PASSED || trust.verdict == TNI_TRUST_APART ||
                        trust.verdict == TNI_TRUST_QUARANTINED)));
