@@ -1,27 +1,31 @@
-/* How far a kernel's outputs may lie from the reference's, derived from the op and its inputs.
+/* Error bounds of a kernel's outputs against the reference's, derived from the op and its inputs.
  *
- * u is the roundoff of what is computed in (tni_dtype_roundoff), e the expected number, and a sum of n
- * numbers gathers g(n) = min(2 n, 16 sqrt n) roundoffs of what they come to without their signs. The
- * second term holds for roundings that do not all go one way, but with a chance of e^-128 (N. J. Higham,
- * T. Mary, "A new approach to probabilistic rounding error analysis", 2019); the first one always.
+ * u is the roundoff (tni_dtype_roundoff) of the dtype that is computed in, e the expected number. The
+ * error of a sum of n numbers is at most g(n) = min(2 n, 16 sqrt n) roundoffs of the sum of their absolute
+ * values. The first term always holds; the second holds for independent rounding errors, except with
+ * probability e^-128 (N. J. Higham, T. Mary, "A new approach to probabilistic rounding error analysis",
+ * 2019).
  *
  *     permute fill cast, integers, neg abs relu, add sub mul max min of reals      0
  *     matmul        (g(k) + 8) u |alpha| |row of A| |column of B| + 4 u (|beta c| + |bias| + |e|);
- *                   A and B that are read as tf32 or bf16, or summed narrower, as the row declares, add
- *                   what that does; a product that is rounded before a bias or beta c comes to it, as the
- *                   row declares, one roundoff of out's dtype of it; an activation 1/5 of all that, and 8 u
- *                   of what goes into it; of integers by factors that are none: 1
+ *                   if the kernel row declares that it reads A and B as tf32 or bf16, or sums in fewer
+ *                   bits, plus the error of that; if it declares that it rounds the product before adding
+ *                   a bias or beta c, plus |alpha| |row of A| |column of B| times a roundoff of out's
+ *                   dtype; with an activation, plus 1/5 of all that and 8 u times the size of its input.
+ *                   Integer outputs: 0 if alpha and beta are integers, else 1 + 2^-22 |e|
  *     sqrt 2 u |e|, rsqrt exp 8 u |e|, log 8 u |e| + 2 u, tanh 8 u |e| + 4 u, sigmoid silu 16 u |e|,
- *     gelu          16 u |x|: its tail is a difference of numbers as great as x
- *     div           4 u |e|; of complex numbers mul 8 u |e|, div 32 u |e|
- *     sum           g(n) u times the sum of |x|, mean by n; prod 2 g(n) u |e|
- *     softmax       (32 + g(n) + 4 greatest finite |x|) u |e|; its logarithm with 1 + |e| instead of |e|
- *     norm          (g(n) + 16) u (r + |x|) / s (1 + r^2 / s^2) |weight| + 4 u (|e| + |bias|), r^2 the mean
- *                   of squares and s what is divided by: variances from sums of squares pass
+ *     gelu          16 u |x|: its tail is a difference of numbers as large as x
+ *     div           4 u |e|; complex: mul 8 u |e|, div 32 u |e|
+ *     sum           g(n) u times the sum of |x|; mean: that divided by n; prod: 2 g(n) u |e|
+ *     softmax       (32 + g(n) + 4 greatest finite |x|) u |e|; log-softmax: 1 + |e| instead of |e|
+ *     norm          (g(n) + 16) u (r + |x|) / s (1 + r^2 / s^2) |weight| + 4 u (|e| + |bias|), where
+ *                   r^2 is the mean of squares and s the divisor: also allows a variance computed from
+ *                   the sum of squares
  *     rotary        4 u (|x| + |y|) max(|cos|, |sin|)
- *     attention     see bounds_attention.h
+ *     attention     see attention/attention_bounds.h
  *
- * To all but 0 comes the last rounding, 2 |e| roundoffs of out's dtype and its least number. */
+ * Every bound but 0 of an output that is not an integer also includes the final rounding: 2 |e| roundoffs of
+ * out's dtype plus its least positive number. */
 #ifndef TNI_OP_BOUNDS_H
 #define TNI_OP_BOUNDS_H
 

@@ -1,6 +1,6 @@
 #include "element.h"
 
-/* Floats of at most 16 bits: how their bits are divided, and what the greatest exponent means. */
+/* Formats of floats of at most 16 bits: sizes of the fields, and the meaning of the greatest exponent. */
 typedef enum top { TOP_IEEE, TOP_ONE_NAN, TOP_NO_NEGATIVE_ZERO } top;
 typedef struct format {
     tn_dtype dtype;
@@ -31,7 +31,7 @@ static uint32_t sign_of(const format *f)
     return UINT32_C(1) << (f->exponent + f->mantissa);
 }
 
-/* The greatest number that is none of NaN and infinity, without its sign. */
+/* Returns the bits of the greatest finite number, without its sign. */
 static uint32_t greatest(const format *f)
 {
     uint32_t all = sign_of(f) - 1;
@@ -57,8 +57,8 @@ static double decode(const format *f, uint32_t bits)
     return bits & sign ? -value : value;
 }
 
-/* A number's bits are those of its exponent, as if it were one less, plus all of its digits: a carry
- * out of rounding goes where it belongs, and numbers below the least exponent need no case. */
+/* Adds the significand, including its leading 1, to an exponent field that is one too small: so a carry
+ * from rounding increments the exponent, and subnormals need no special case. */
 static uint32_t encode(const format *f, double value)
 {
     uint32_t sign = copysign(1, value) < 0 ? sign_of(f) : 0, most = greatest(f), bits;

@@ -1,4 +1,4 @@
-/* Single elements as numbers, for whoever compares or makes up data: exact, not fast. */
+/* Reads and writes single elements as numbers, to compare and to generate data: exact, not fast. */
 #ifndef TNI_DISPATCH_ELEMENT_H
 #define TNI_DISPATCH_ELEMENT_H
 
@@ -7,13 +7,13 @@
 #include <math.h>
 #include <stdbool.h>
 
-/* What an element stands for; the imaginary part of what is not complex is 0. Integers above 2^53 are
- * rounded: who wants them exact compares bytes. */
+/* The value of an element; the imaginary part of a real number is 0. Integers above 2^53 are rounded: to
+ * compare them exactly, compare bytes. */
 typedef struct tni_number {
     double re, im;
 } tni_number;
 
-/* As the macros of <math.h>, which on some systems convert what they are given to float. */
+/* Like the macros of <math.h>, which on some systems convert their argument to float. */
 static inline bool tni_is_nan(double x)
 {
     return x != x;
@@ -24,24 +24,24 @@ static inline bool tni_is_infinite(double x)
     return x == (double)INFINITY || x == -(double)INFINITY;
 }
 
-/* `at` needs no alignment. */
+/* `at` may have any alignment. */
 tni_number tni_element_read(tn_dtype dtype, const void *at);
 
-/* To nearest even. What is too great becomes infinite, or the greatest there is where there is no
- * infinity and for integers; a NaN becomes 0 as an integer. */
+/* Rounds to nearest even. Out-of-range values become infinite; they saturate for integers and for dtypes
+ * without infinity. NaN becomes 0 for integers. For bool, every value except 0 becomes 1. */
 void tni_element_write(tn_dtype dtype, tni_number value, void *at);
 
 bool tni_dtype_is_complex(tn_dtype dtype);
-bool tni_dtype_is_integer(tn_dtype dtype); /* bool too */
+bool tni_dtype_is_integer(tn_dtype dtype); /* also for bool */
 
-/* Half of what the next number after 1 differs from it: 2^-24 for f32, of complex numbers for their
- * parts; 0 for integers. */
+/* The unit roundoff, half of the distance from 1 to the next number: 2^-24 for f32. For complex dtypes,
+ * that of their parts; 0 for integers. */
 double tni_dtype_roundoff(tn_dtype dtype);
 
-/* The least number above 0. */
+/* The least positive number, which may be subnormal. */
 double tni_dtype_least(tn_dtype dtype);
 
-/* What ops on elements compute in: f32 for all floats that are narrower. */
+/* The dtype that elementwise ops compute in: f32 for narrower floats, else the dtype itself. */
 tn_dtype tni_dtype_work(tn_dtype dtype);
 
 #endif

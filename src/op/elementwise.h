@@ -31,16 +31,16 @@ typedef struct tni_elementwise {
                        tn_error *err);
     void (*write)(const tn_op *op, tni_buffer *out);
 
-    /* Makes the usual layout of an operand for a shape; its dtype is set. NULL: dense, of that
+    /* Makes the default layout of an operand for a shape; its dtype is set. NULL: dense, of that
      * shape. */
     void (*layout)(const tn_op *op, int32_t index, const int64_t *shape, int32_t rank,
                    tn_layout *out);
 
-    /* Parses what the text says about the layouts besides strides, once they have their usual
-     * form. NULL: nothing. */
+    /* Parses the fields that change the layouts, other than strides, after the layouts were set to
+     * their defaults. NULL: no such fields. */
     tn_status (*parse_layouts)(tni_fields *fields, tn_op *op, tn_error *err);
 
-    uint64_t (*uses)(const tn_op *op); /* bits of the op's own; NULL: none */
+    uint64_t (*uses)(const tn_op *op); /* bits that only this op has; NULL: none */
 } tni_elementwise;
 
 /* Operands with in's dtype or f32: absent unless the text has them, or always present. */

@@ -1,4 +1,4 @@
-/* The elementwise and row ops as a problem's text. */
+/* The text form of elementwise and row-wise problems. */
 #include "elementwise.h"
 #include "tenon/dtype.h"
 
@@ -14,7 +14,7 @@ static const char *stride_key(const tn_op *op, int32_t index)
     return family_of(op)->stride_keys[index - TN_ELEMENTWISE_OUT - 1];
 }
 
-/* Makes the layout that an operand usually has in an op of a shape. */
+/* Makes the default layout of an operand in an op of a shape. */
 static void make_usual_layout(const tn_op *op, int32_t index, const int64_t *shape, int32_t rank,
                               tn_layout *out)
 {

@@ -1,4 +1,4 @@
-/* Taking a problem's fields apart, and writing them. */
+/* Parses and writes the fields of a problem's text. */
 #include "fields.h"
 
 #include "base/dtype.h"
@@ -81,7 +81,7 @@ tn_status tni_fields_real(tni_fields *fields, const char *key, double *out, tn_e
     double number = strtod(value, &end);
     if (end == value || *end)
         return reject_value(fields, key, value, "a number", err);
-    if (errno == ERANGE && isinf(number)) /* what is meant to be infinite says inf */
+    if (errno == ERANGE && isinf(number)) /* infinity must be written as inf */
         return reject_value(fields, key, value, "a number up to 1.79e308, or inf", err);
     *out = number;
     return TN_OK;

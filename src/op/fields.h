@@ -1,4 +1,4 @@
-/* The problem's text from inside:
+/* The fields of a problem's text:
  *
  *     problem = op ":" dtype [":" field {"," field}] ["@" device]
  *     field   = key "=" value
@@ -21,7 +21,7 @@ typedef struct tni_fields {
         const char *value;
         bool taken;
     } field[TNI_FIELDS_MOST];
-    const char *known[TNI_FIELDS_KNOWN]; /* keys that were looked up: those that the op has */
+    const char *known[TNI_FIELDS_KNOWN]; /* keys that were looked up: the fields of the op */
     size_t known_count;
 } tni_fields;
 
@@ -29,9 +29,9 @@ typedef struct tni_fields {
  * string. */
 const char *tni_fields_take(tni_fields *fields, const char *key);
 
-/* The same as a number, a list of numbers separated by `separator`, a dtype, or a word of a list.
+/* The same, converted to a number, a list of numbers separated by `separator`, a dtype, or a word of a list.
  * If the field is absent, *out is unchanged. Fails with TN_INVALID_ARGUMENT, naming the problem,
- * the key and what is needed. */
+ * the key and the expected value. */
 tn_status tni_fields_integer(tni_fields *fields, const char *key, int64_t least, int64_t *out,
                              tn_error *err);
 tn_status tni_fields_real(tni_fields *fields, const char *key, double *out, tn_error *err);

@@ -202,7 +202,7 @@ tn_status tni_layout_take(const tn_tensor *tensor, const char *where, const char
  * layout if there is no element at all. */
 void tni_layout_tidy(tn_layout *layout);
 void tni_layout_swap(tn_layout *layout, int32_t a, int32_t b); /* two dimensions */
-/* Moves the dimensions whose bit is set in `axes` behind the others. */
+/* Moves the dimensions whose bit is set in `axes` after the others. */
 void tni_layout_put_last(tn_layout *layout, uint64_t axes);
 int64_t tni_layout_elements(const tn_layout *layout);
 

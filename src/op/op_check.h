@@ -60,7 +60,7 @@ typedef struct tni_op_check {
     double (*bound)(struct tni_bounds *bounds, const tni_place *place,
                     double size);                           /* default: 0 */
     double (*terms)(const tn_op *op);                       /* length of the sums; default: 0 */
-    double (*roundoff)(const tn_op *op, uint64_t numerics); /* of what is computed in; default: that
+    double (*roundoff)(const tn_op *op, uint64_t numerics); /* of the computation; default: that
                                                              * of the first operand's work dtype */
     tn_status (*bound_init)(struct tni_bounds *bounds, tn_error *err); /* sets bounds->own */
     void (*bound_release)(struct tni_bounds *bounds);

@@ -1,10 +1,10 @@
-/* A call's tensors as operands of an op: where they lie, and that they may lie so. */
+/* Converts a call's tensors to operands of an op, and checks their devices and memory. */
 #include "fields.h"
 
 #include "device/tensor/tensor.h"
 #include "tenon/module/op/elementwise.h"
 
-/* What was found out of the operands on the way. */
+/* The operands of a call, and their extents. */
 typedef struct places {
     const tni_op_class *class;
     const tn_tensor *const *tensors;
@@ -30,7 +30,7 @@ tn_status tni_layout_take(const tn_tensor *tensor, const char *where, const char
                           tn_layout *out, tni_layout *out_extent, tn_error *err)
 {
     tn_status status = tni_tensor_measure(tensor, where, name, out_extent, err);
-    if (status || !tensor) /* the second is never without the first */
+    if (status || !tensor) /* tensor is never NULL if status is TN_OK */
         return status ? status : TN_INTERNAL;
     if (tensor->ndim > TN_OP_RANK_MAX)
         return tn_fail(err, TN_UNSUPPORTED, 0, where, "%s has %d dimensions; %d are the most here",
@@ -53,7 +53,7 @@ static tn_status read_operand(places *p, int32_t index, tn_layout *out, void **o
     const tn_tensor *tensor = p->tensors[index];
     tn_status status = tni_layout_take(tensor, p->class->where, p->class->operands[index], out,
                                        &p->extent[index], p->err);
-    if (!status && tensor) /* the second is never without the first */
+    if (!status && tensor) /* tensor is never NULL if status is TN_OK */
         *out_data = p->extent[index].elements ? tni_tensor_first(tensor) : NULL;
     return status;
 }
@@ -89,7 +89,8 @@ static bool is_same(const tn_op *op, int32_t a, int32_t b)
            tni_strides_same(x, y);
 }
 
-/* Whether an operand and an output share a byte; the first one may be the first output itself. */
+/* Whether an operand shares a byte with an output; false if operand 0 is the first output
+ * itself, for an op in place. */
 static bool share(const places *p, const tni_problem *problem, int32_t index, int32_t out)
 {
     const tni_layout *a = &p->extent[index], *b = &p->extent[out];

@@ -1,4 +1,4 @@
-/* A problem's text: taken apart into its op, and put together. */
+/* Parses the text of a problem into an op, and writes it. */
 #include "fields.h"
 
 #include "base/dtype.h"
@@ -19,7 +19,7 @@ static tn_status reject_problem(const char *problem, tn_error *err, const char *
     return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%.120s: %s", problem, text);
 }
 
-/* What a word of keys and values is made of; lists and shapes have ';' and ':' besides. */
+/* Whether the text has only characters of keys and values, or `extra` ones: ';' and ':' in lists and shapes. */
 static bool is_legal(const char *text, const char *extra)
 {
     for (; *text; text++) {
@@ -85,7 +85,7 @@ static tn_status check_taken(const tni_fields *fields, const tni_op_class *class
     return TN_OK;
 }
 
-/* Alignments of the operands that are there, in their order. */
+/* Parses the alignments of the present operands, in their order. */
 static tn_status parse_alignments(tni_fields *fields, tn_op *op, tn_error *err)
 {
     int64_t values[TN_OP_OPERANDS_MAX];
@@ -113,7 +113,7 @@ static tn_status parse_alignments(tni_fields *fields, tn_op *op, tn_error *err)
     return TN_OK;
 }
 
-/* That what the text says could be tensors. */
+/* Checks that tensors with these layouts can exist, and that no two elements of an output share an address. */
 static tn_status check_layouts(const tni_fields *fields, const tn_op *op, const tni_op_class *class,
                                tn_error *err)
 {
@@ -141,7 +141,7 @@ static tn_status parse_op(tni_fields *fields, const tni_op_class *class, tn_dtyp
     int64_t in_place = 0;
     tni_op_init(out, class);
     tn_status status = class->parse(fields, dtype, out, err);
-    class = tni_op_class_of(out->kind); /* a field may have made it another one */
+    class = tni_op_class_of(out->kind); /* a field may have changed the kind */
     if (!status && class->may_be_in_place)
         status = tni_fields_switch(fields, "inplace", &in_place, err);
     if (!status)
@@ -257,7 +257,7 @@ void tni_problem_write(const tn_op *op, const char *device, tni_buffer *out)
     if (class->may_be_in_place && op->uses & TN_ELEMENTWISE_USES_IN_PLACE)
         tni_write_integer(out, "inplace", 1);
     write_alignments(op, out);
-    if (out->length && out->text[out->length - 1] == ':') /* no field at all: a number is copied */
+    if (out->length && out->text[out->length - 1] == ':') /* no fields: a copy of a single number */
         out->text[--out->length] = '\0';
     if (device && device[0])
         tni_buffer_format(out, "@%s", device);

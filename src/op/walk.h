@@ -1,4 +1,4 @@
-/* Stepping through the elements of a layout, the last dimension fastest. */
+/* Iteration over the elements of a layout, the last dimension fastest. */
 #ifndef TNI_DISPATCH_WALK_H
 #define TNI_DISPATCH_WALK_H
 
@@ -6,12 +6,12 @@
 
 #include <stdbool.h>
 
-/* Zeroed is at the first element, if there is one. */
+/* The indices of an element. Zero-initialized, it is at the first element, if there is one. */
 typedef struct tni_place {
     int64_t index[TN_OP_RANK_MAX];
 } tni_place;
 
-/* False, and at the first element again, behind the last one. */
+/* Moves to the next element. After the last one, returns false and is at the first element again. */
 static inline bool tni_place_next(tni_place *place, const tn_layout *layout)
 {
     for (int32_t d = layout->rank; d-- > 0;) {
@@ -22,7 +22,7 @@ static inline bool tni_place_next(tni_place *place, const tn_layout *layout)
     return false;
 }
 
-/* Where the element lies, in elements from the first one. */
+/* Returns the offset of the element from the first one, in elements. */
 static inline int64_t tni_place_in(const tni_place *place, const tn_layout *layout)
 {
     int64_t at = 0;

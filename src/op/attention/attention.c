@@ -15,7 +15,7 @@ static const char *const names[] = {"q",           "k",           "v",        "o
                                     "mask_tensor", "sinks",       "starts_q", "starts_k", "lengths",
                                     "pages",       "seed_tensor", NULL};
 
-/* Far from where sums of places would wrap. */
+/* Small enough that sums of positions do not overflow. */
 #define SHIFT_MOST (INT64_C(1) << 48)
 
 static const char *where_of(const tn_op *op)
@@ -105,7 +105,7 @@ static tn_status check_ranks(const tn_op *op, tn_error *err)
 {
     static const int32_t ranks[] = {4, 4, 4, 4, 3, 0, 1, 1, 1, 1, 2, 1, 4, 4, 4, 4};
     for (int32_t i = 0; i < op->count; i++) {
-        int32_t needed = ranks[i]; /* 0: it broadcasts */
+        int32_t needed = ranks[i]; /* 0: any rank, it is broadcast */
         int32_t added = tni_attention_is_packed(op, i);
         if (has(op, i) && needed && op->operand[i].rank != needed)
             return tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op),
@@ -165,7 +165,7 @@ static tn_status check_numbers(const tn_op *op, tn_error *err)
     return status;
 }
 
-/* One dimension that follows from others. */
+/* A dimension whose size is determined by other operands. */
 typedef struct need {
     int32_t operand;
     int32_t dimension;
@@ -186,7 +186,7 @@ static tn_status check_needs(const tn_op *op, const need *needs, size_t count, t
     return TN_OK;
 }
 
-/* What Q, K, V and out say of each other. */
+/* Checks that the shapes of Q, K, V, out and LSE are consistent. */
 static tn_status check_shapes(const tn_op *op, tn_error *err)
 {
     const tn_layout *q = &op->operand[TN_ATTENTION_Q], *k = &op->operand[TN_ATTENTION_K];
@@ -232,7 +232,7 @@ static tn_status check_gradients(const tn_op *op, tn_error *err)
     return TN_OK;
 }
 
-/* The tables of sequences, and what of K goes with them. */
+/* Checks the sizes of the tables, sinks and seed, and the batch of K unless it is in pages. */
 static tn_status check_tables(const tn_op *op, bool packed, tn_error *err)
 {
     const tn_attention_op *at = TN_PARAMS(op, attention);
@@ -251,8 +251,8 @@ static tn_status check_tables(const tn_op *op, bool packed, tn_error *err)
     return status || at->page ? status : check_needs(op, &batch, 1, err);
 }
 
-/* Checks how long the longest of packed sequences is: at most all rows. Sequences need not cover all rows, so that it
- * may be as short as 1; without rows it is 0. */
+/* Checks the length of the longest packed sequence: at most the number of rows. Sequences need not cover all rows, so
+ * the minimum is 1; without rows it is 0. */
 static tn_status check_most(const tn_op *op, const char *name, int64_t found, int64_t rows,
                             tn_error *err)
 {
@@ -265,7 +265,7 @@ static tn_status check_most(const tn_op *op, const char *name, int64_t found, in
     return TN_OK;
 }
 
-/* K and V in pages: how many keys a sequence may have. */
+/* For K and V in pages: sets the page size and the maximum number of keys of a sequence. */
 static tn_status validate_pages(tn_op *op, tn_error *err)
 {
     tn_attention_op *at = TN_PARAMS_MUTABLE(op, attention);
@@ -281,7 +281,7 @@ static tn_status validate_pages(tn_op *op, tn_error *err)
     return TN_OK;
 }
 
-/* Sequences: of the batch, packed, or in pages. */
+/* Sets batch, queries and keys, for sequences in a batch, packed, or in pages. */
 static tn_status validate_sequences(tn_op *op, tn_error *err)
 {
     tn_attention_op *at = TN_PARAMS_MUTABLE(op, attention);
@@ -367,7 +367,7 @@ tn_status tni_attention_validate(tn_op *op, tn_error *err)
     at->groups = op->operand[TN_ATTENTION_K].shape[1];
     at->size = op->operand[TN_ATTENTION_Q].shape[3];
     at->value_size = op->operand[TN_ATTENTION_V].shape[3];
-    if (at->left < 0 && at->right < 0) /* all keys are visible from everywhere */
+    if (at->left < 0 && at->right < 0) /* every query sees all keys */
         at->corner = TN_CORNER_TOP_LEFT, at->shift = 0;
     if (has(op, TN_ATTENTION_SEED))
         at->seed = at->offset = 0;
@@ -376,7 +376,7 @@ tn_status tni_attention_validate(tn_op *op, tn_error *err)
     return status;
 }
 
-/* Pairs of query and key that see each other by their places, of one head: from a few queries. */
+/* Returns the number of keys that the queries of one head see by position, estimated from a few queries. */
 static double pairs_of(const tn_attention_op *at)
 {
     enum { LOOKS = 64 };
@@ -410,7 +410,7 @@ size_t tni_attention_words(const tn_op *op, uint64_t *out)
     out[3] = (uint64_t)at->right;
     out[4] = (uint64_t)at->shift;
     out[5] = (uint64_t)at->corner | (uint64_t)at->backend << 32;
-    out[6] = (uint64_t)at->batch; /* which the layouts of what is packed do not show */
+    out[6] = (uint64_t)at->batch; /* not part of the layouts of packed operands */
     return 7;
 }
 

@@ -45,7 +45,7 @@ extern const char *const tni_attention_uses[];
     .write = tni_attention_write, .cost = tni_attention_cost, .words = tni_attention_words,     \
     .free = tni_attention_free
 
-/* Members of tni_op_check that attention-backward shares or that have a file of their own. */
+/* Members of tni_op_check that attention-backward shares, or that are in separate files. */
 tni_spread tni_attention_spread(const tn_op *op, int32_t operand);
 bool tni_attention_is_table(const tn_op *op, int32_t operand);
 void tni_attention_fill_table(struct tni_operands *operands, int32_t index,

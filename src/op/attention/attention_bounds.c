@@ -9,50 +9,50 @@
 /* A query and a key that it sees. */
 typedef struct pair {
     double score, error;
-    double slope; /* of the cap, at the score */
-    double keep;  /* 0, or what dropout multiplies by */
-    double mask;  /* what is added                    */
+    double slope; /* derivative of the softcap at the score */
+    double keep;  /* factor of dropout: 0 if it drops the weight */
+    double mask;  /* value that is added to the score */
 } pair;
 
-/* Sums over a row, of each column: of the errors, the sizes and the squares of what is added up. */
+/* Sums for one column of an output row: of the errors, absolute values and squares of its terms. */
 typedef struct column {
     double errors, sizes, squares;
 } column;
 
-/* Where a row of an operand is. */
+/* The position of a row of an operand. */
 typedef struct row_at {
     int32_t operand;
     int64_t b, h, i;
 } row_at;
 
-/* A row of an operand that was read. */
+/* A cached row of an operand. */
 typedef struct line {
     row_at at;
     bool read;
-    double square; /* of its norm */
+    double square; /* sum of squares */
     double *numbers;
 } line;
 
 typedef struct rows {
-    const tni_bounds *bounds;  /* whose these are                           */
+    const tni_bounds *bounds;  /* the owner */
     tn_run run;                /* the op and its data, as a kernel has them */
-    const tn_attention_op *at; /* `params`                                  */
-    tn_attention_op params;    /* with the seed and offset of the run       */
-    double read;               /* roundoff of f32 operands as they are read; 0: none */
-    double narrow;             /* roundoff of weights                                */
-    double sums;               /* roundoff of scores that are kept narrow; 0: they are not */
-    double log_sum;            /* the error of the row's lse                         */
-    double products;           /* g(size) + 8                                        */
-    double values;             /* g(value size) + 8                                  */
-    pair *pairs;               /* of a row, by key; score -infinity: not seen        */
+    const tn_attention_op *at; /* `params` */
+    tn_attention_op params;    /* with the seed and offset of the run */
+    double read;               /* roundoff of f32 operands when read as tf32 or bf16; else 0 */
+    double narrow;             /* roundoff of 16-bit weights; else 0 */
+    double sums;               /* roundoff of scores that are kept in 16 bits; else 0 */
+    double log_sum;            /* the error of the row's lse */
+    double products;           /* g(size) + 8 */
+    double values;             /* g(value size) + 8 */
+    pair *pairs;               /* of a row, by key; score -infinity: not seen */
     column *columns;
-    line *lines; /* of each operand `slots`, each with its latest row */
+    line *lines; /* `slots` for each operand; each has the row read last */
     int64_t slots;
-    int64_t length;  /* of a head: queries or keys */
+    int64_t length;  /* of a head: the larger number of queries and keys */
     double *numbers; /* of all lines */
 } rows;
 
-/* Doubles that the lines may have together: every pair of a query and a key asks for rows. */
+/* Maximum doubles in all lines. Rows are cached because every pair of a query and a key reads some. */
 static const int64_t numbers_most = 1 << 23;
 
 static double least_of(double a, double b)
@@ -66,7 +66,8 @@ static double number_at(const rows *r, int32_t operand, int64_t b, int64_t h, in
     return tni_bounds_input(r->bounds, operand, &place).re;
 }
 
-/* A row, as it was read or is read now: it stays until another of its operand's slot is asked for. */
+/* Returns a row, which is read unless it is cached. It is valid until another row of the same operand
+ * that has the same slot is read. */
 static const line *read_row(const rows *r, row_at at, int64_t count)
 {
     int64_t slot = (at.b * r->at->page + at.h * r->length + at.i) % r->slots;
@@ -83,7 +84,7 @@ static const line *read_row(const rows *r, row_at at, int64_t count)
     return l;
 }
 
-/* The product of two rows, and that of their norms. */
+/* Returns the dot product of two rows, and the product of their norms. */
 static double product(const rows *r, row_at x, row_at y, int64_t count, double *out_norms)
 {
     const line *p = read_row(r, x, count), *q = read_row(r, y, count);
@@ -150,7 +151,7 @@ static void judge_pair(const rows *r, const scene *in, int64_t i, int64_t j, dou
         out->keep = tn_attention_keeps(at, in->b, in->h, i, j) ? 1 / (1 - at->dropout) : 0;
 }
 
-/* The pairs of query i; those it does not see by its place too. */
+/* Computes the pairs of query i with all keys; those it does not see by position get -infinity. */
 static void judge_query(const rows *r, const scene *in, int64_t i, double u)
 {
     int64_t first, count = tn_attention_seen(r->at, i, in->s.queries, in->s.keys, &first);
@@ -184,13 +185,13 @@ static double sink_of(const rows *r, const scene *in)
     return number_at(r, TN_ATTENTION_SINKS, in->h, 0, 0, 0);
 }
 
-/* How far the powers of two of 16-bit operands may be off, whose weights are rounded further. */
+/* Relative error of exponentials for 16-bit operands: less accurate, as the weights are rounded anyway. */
 static double power_of(const rows *r)
 {
     return r->narrow > 0 ? 0x1p-18 : 0;
 }
 
-/* Out and lse of one query. */
+/* Computes the errors of out and lse of one query. */
 static void take_forward(rows *r, const scene *in, int64_t i, double u)
 {
     double greatest = sink_of(r, in), sum, log_sum = 0, n = (double)in->s.keys;
@@ -240,7 +241,7 @@ static gradient gradient_of(const rows *r, const scene *in, int64_t i, int64_t j
     double weight = exp(p.score - lse), both = fabs(dp) + fabs(delta);
     double error = p.error + 2 * u * fabs(lse) + (16 + 2 * fabs(p.score - lse)) * u;
     double read = r->values * u + 4 * r->read;
-    double least = u > DBL_EPSILON ? FLT_MIN : DBL_MIN; /* a weight that is less may be 0 */
+    double least = u > DBL_EPSILON ? FLT_MIN : DBL_MIN; /* smaller weights may underflow to 0 */
     gradient g = {.weight = p.keep * weight, .weight_error = p.keep * (weight * error + least)};
     g.score = weight * (dp - delta) * p.slope * r->at->scale;
     g.score_error =
@@ -256,7 +257,7 @@ static bool sees(const rows *r, const scene *in, int64_t i, int64_t j)
     return j >= first && j < first + count;
 }
 
-/* Adds what one pair gives to a gradient's row: of dq along keys, of dk and dv along queries. */
+/* Adds the contribution of one pair to a gradient's row: dq sums over keys, dk and dv over queries. */
 static void add_gradient(rows *r, const scene *in, int32_t output, int64_t i, int64_t j, double u)
 {
     bool of_values = output == TN_ATTENTION_BACKWARD_DV;
@@ -293,8 +294,8 @@ static void take_backward(rows *r, int32_t output, const tni_place *place, doubl
     }
 }
 
-/* The last of the packed sequences that begin at row `i` or before; their starts do not fall. -1: none, or the tables
- * are wrong. */
+/* Returns the last packed sequence that begins at or before row `i`, by binary search: starts never decrease. -1 if
+ * there is none, or if the tables are invalid. */
 static int64_t find_sequence(const rows *r, int64_t i)
 {
     int64_t low = -1, high = r->at->batch;
@@ -308,7 +309,7 @@ static int64_t find_sequence(const rows *r, int64_t i)
     return low;
 }
 
-/* The sequence that a row of out belongs to; false for a row outside all sequences, which nobody writes. */
+/* Finds the sequence of a row of out; false for a row outside all sequences, which is not written. */
 static bool find_scene(const rows *r, const tni_place *place, scene *out, int64_t *out_query)
 {
     const tn_attention_op *at = r->at;
@@ -346,7 +347,7 @@ double tni_attention_bound(tni_bounds *bounds, const tni_place *place, double si
     return bound_of(r, &r->columns[place->index[3]], count, bounds->work);
 }
 
-/* As many slots as an operand of one batch has rows, where that is not too much. */
+/* Allocates a slot for each row that an operand has in one batch, or as many as numbers_most permits. */
 static bool make_lines(rows *r, int64_t width)
 {
     const tn_attention_op *at = r->at;

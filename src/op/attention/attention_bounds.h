@@ -1,16 +1,16 @@
-/* How far the numbers of attention may be off, from a second evaluation of every row in double.
+/* Error bounds of attention, from a second evaluation of every row in double.
  *
- * With u, g(n) of bounds.h, s a score, p the weight it has, v a value:
+ * With u and g(n) of bounds.h, a score s, its weight p, a value v:
  *
- *     score         d = (g(size) + 8) u |scale| |q| |k| + 4 u (|s| + |mask|) + 8 u softcap; read as tf32 or
- *                   bf16, as the row declares, what that does; sums that it keeps in 16 bits: 4 of their
- *                   roundoffs of |scale| |q| |k|
+ *     score         d = (g(size) + 8) u |scale| |q| |k| + 4 u (|s| + |mask|) + 8 u softcap; plus the error
+ *                   of reading f32 as tf32 or bf16, if the kernel row declares that; plus 4 roundoffs of
+ *                   16 bits times |scale| |q| |k|, if it declares 16-bit sums
  *     lse           D = sum of p d + (16 + g(n)) u
- *     out           sum of p (d + D + (16 + 2 |s - greatest|) u + g(n) u) |v|; weights of 16-bit operands
- *                   may be rounded to their dtype: 16 of its roundoffs of the root of the sum of (p v)^2
- *     gradients     the same of p with the lse that is given, of dp and delta as sums of products, through
- *                   ds = p (dp - delta) to dq, dk and dv
- *     merge         64 u (|in| + |other|), of the lse 16 u (1 + |lse_in| + |lse_other|) */
+ *     out           sum of p (d + D + (16 + 2 |s - greatest|) u + g(n) u) |v|; 16-bit operands: plus 16
+ *                   roundoffs of their dtype times sqrt(sum of (p v)^2), as weights may be rounded to it
+ *     gradients     the same error of p, with the given lse; those of dp and delta, which are sums of
+ *                   products; both propagated through ds = p (dp - delta) to dq, dk and dv
+ *     merge         64 u (|in| + |other|); lse: 16 u (1 + |lse_in| + |lse_other|) */
 #ifndef TNI_OP_ATTENTION_BOUNDS_H
 #define TNI_OP_ATTENTION_BOUNDS_H
 

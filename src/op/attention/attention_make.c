@@ -1,4 +1,4 @@
-/* Makes the problems of calls of attention, and the parts that attention-backward shares. */
+/* Makes the problem of an attention call; parts are shared with attention-backward. */
 #include "attention.h"
 #include "op/elementwise.h"
 
@@ -40,7 +40,7 @@ tn_status tni_attention_read_numbers(const tni_op_class *class, const tni_attent
     return TN_OK;
 }
 
-/* A batch of one before the other dimensions. */
+/* Adds a leading batch dimension of size 1. */
 static void add_batch(tn_layout *layout)
 {
     if (!layout->dtype || layout->rank >= TN_OP_RANK_MAX)

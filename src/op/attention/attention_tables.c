@@ -3,7 +3,7 @@
 #include "attention.h"
 #include "dispatch/check/inputs.h"
 
-/* One table, with what it is filled from. */
+/* One table to fill, and the source of random numbers. */
 typedef struct table {
     const tn_op *op;
     const tn_layout *layout;
@@ -30,14 +30,14 @@ static void store_index(const table *t, int64_t at, int64_t value)
     memcpy(t->first + at * (int64_t)sizeof number, &number, sizeof number);
 }
 
-/* A whole number from `least` to `most`. */
+/* Returns a random integer from `least` to `most`. */
 static int64_t draw_between(const table *t, int64_t least, int64_t most)
 {
     return least + (int64_t)(t->draw(t->user) * (double)(most - least + 1));
 }
 
-/* Sequences of any length up to `most`, in `all` rows. They cover all of them where they can; else rows before the first
- * and behind the last are in no sequence. */
+/* Fills in the starts of sequences of random lengths up to `most`, in `all` rows. They cover all rows if that is
+ * possible; else the rows before the first sequence and after the last are in none. */
 static void fill_starts(const table *t, int64_t all, int64_t most)
 {
     int64_t count = t->layout->shape[0] - 1, spare = all - count * most;
@@ -52,7 +52,7 @@ static void fill_starts(const table *t, int64_t all, int64_t most)
     }
 }
 
-/* How long sequence i of packed keys is. */
+/* Returns the length of sequence i of packed keys. */
 static int64_t length_of(const tni_operands *operands, int64_t i)
 {
     const tn_layout *layout = &operands->op->operand[TN_ATTENTION_STARTS_K];
@@ -63,7 +63,7 @@ static int64_t length_of(const tni_operands *operands, int64_t i)
     return end - begin;
 }
 
-/* The first one has all its keys; of three the second has none. */
+/* The first sequence uses all its keys; if there are three or more, the second uses none. */
 static void fill_lengths(const table *t, const tni_operands *operands)
 {
     bool packed = operands->op->operand[TN_ATTENTION_STARTS_K].dtype != TN_DTYPE_NONE;
@@ -75,7 +75,8 @@ static void fill_lengths(const table *t, const tni_operands *operands)
     }
 }
 
-/* Each page once, as far as they go, in an order that is none. */
+/* Assigns each page once, in descending order from a random page on; if the table has more entries than
+ * there are pages, starts again. */
 static void fill_pages(const table *t)
 {
     int64_t pool = t->op->operand[TN_ATTENTION_K].shape[0],
@@ -88,7 +89,7 @@ static void fill_pages(const table *t)
     }
 }
 
-/* A seed of 64 random bits; an offset that leaves room for all numbers behind it. */
+/* A seed of 64 random bits, and an offset below 2^40, so that the counter cannot overflow. */
 static void fill_seed(const table *t)
 {
     uint64_t seed = (uint64_t)(t->draw(t->user) * 0x1p32) << 32;
@@ -106,7 +107,7 @@ void tni_attention_fill_table(tni_operands *operands, int32_t index, double (*dr
                      .first = first_of(operands, index),
                      .draw = draw,
                      .user = user};
-    if (!t.first) /* it is empty */
+    if (!t.first) /* the table is empty */
         return;
     switch (index) {
     case TN_ATTENTION_STARTS_Q:

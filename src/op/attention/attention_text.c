@@ -1,14 +1,14 @@
-/* attention as a problem's text:
+/* The text form of attention problems:
  *
  *     b h hk  l | lq lk  d dv  layout=bhld|blhd   sizes; hk and dv are usually h and d
- *     mask=none|causal|causal-br|window:L;R|window-tl:L;R  and, behind a ';', bool|additive|padding
- *     mdtype  of an additive mask      sink=0|1|DTYPE   lse=0|1   out=DTYPE
+ *     mask=none|causal|causal-br|window:L;R|window-tl:L;R  and, after a ';', bool|additive|padding
+ *     mdtype  dtype of an additive mask     sink=0|1|DTYPE   lse=0|1   out=DTYPE
  *     scale softcap dropout seed offset shift
  *     seed=device  seed and offset are an operand, in the device's memory
- *     varlen=l1;l2;...  of queries, varlenk of keys where they differ; NxL stands for N of L
- *     rows rowsk  rows of all queries and keys, where the longest sequences would not fill them
- *     used=1  lengths of keys are given     page  keys of a page, pool  pages there are
- *     backend=NAME  that it is asked for by
+ *     varlen=l1;l2;...  lengths of queries; varlenk: of keys, if different; NxL: N lengths of L
+ *     rows rowsk  total rows of queries and of keys, if more than the sum of the lengths
+ *     used=1  the op has the operand LENGTHS     page  keys per page     pool  number of pages
+ *     backend=NAME  the requested backend
  */
 #include "attention.h"
 #include "base/checked.h"
@@ -29,11 +29,11 @@ static const char *const ways[] = {"bhld", "blhd", NULL};
 
 enum { MASK_NONE, MASK_BOOL, MASK_ADDITIVE, MASK_PADDING };
 
-/* Sequences one behind the other. */
+/* Packed sequences. */
 typedef struct pack {
     int64_t count; /* 0: not packed */
-    int64_t all;   /* rows, also those that are in no sequence */
-    int64_t most;  /* of one sequence */
+    int64_t all;   /* rows, including those outside all sequences */
+    int64_t most;  /* maximum length of a sequence */
 } pack;
 
 typedef struct sizes {
@@ -46,7 +46,7 @@ typedef struct sizes {
     pack q, k;
 } sizes;
 
-/* A layout of [batch, heads, length, size], lying as the way says. */
+/* Makes a dense layout of [batch, heads, length, size] with the memory order `way`. */
 static void make_whole(tn_layout *out, tn_dtype dtype, const int64_t shape[4], int32_t way)
 {
     int64_t turned[] = {shape[0], shape[1], shape[2], shape[3]};
@@ -58,7 +58,7 @@ static void make_whole(tn_layout *out, tn_dtype dtype, const int64_t shape[4], i
     tni_attention_turn(out, way);
 }
 
-/* How many pages so many keys take. */
+/* Returns the number of pages for the keys of one sequence. */
 static int64_t pages_of(const sizes *s)
 {
     return s->page ? s->keys / s->page + (s->keys % s->page > 0) : 0;
@@ -92,7 +92,7 @@ static void usual_mask(const sizes *s, tn_layout *out)
     }
 }
 
-/* The layouts that are usual for an op of these sizes. */
+/* Makes the default layouts for an op of these sizes. */
 static void make_usual_layouts(const sizes *s, const tn_op *op, tn_dtype dtype, tn_layout *out)
 {
     int64_t batch = s->q.count ? 1 : s->batch, rows = s->q.count ? s->q.all : s->queries;
@@ -129,7 +129,7 @@ static tn_status reject_field(const tni_fields *fields, const char *key, const c
                    key, needs);
 }
 
-/* A whole number from `least` on at the beginning of the text, which moves behind it. */
+/* Parses an integer of at least `least` at the start of the text, and moves the text past it. */
 static bool read_number(const char **text, int64_t least, int64_t *out)
 {
     char *end;
@@ -152,7 +152,7 @@ static bool read_word(const char **text, const char *word)
     return is;
 }
 
-/* "window:L;R", with the word in front. */
+/* Parses "window:L;R"; `word` is the part before the numbers. */
 static bool read_window(const char **text, const char *word, int64_t *out_left, int64_t *out_right)
 {
     size_t length = strlen(word);
@@ -204,7 +204,7 @@ static tn_status parse_mask(tni_fields *fields, tn_dtype dtype, sizes *s, tn_att
                                     : TN_OK;
 }
 
-/* "128;3x77": lengths, some of them several times. */
+/* Parses lengths, of which some may be repeated: "128;3x77". */
 static tn_status parse_pack(tni_fields *fields, const char *key, pack *out, tn_error *err)
 {
     const char *text = tni_fields_take(fields, key);
@@ -234,7 +234,8 @@ static tn_status parse_pack(tni_fields *fields, const char *key, pack *out, tn_e
     return reject_field(fields, key, "lengths like 128;3x77, that 32 bits can count together", err);
 }
 
-/* Sequences of one length each; their fields are taken, so that others are none. */
+/* Parses sequences that all have the same length. Takes only their fields, so that those of packed sequences are
+ * rejected as unknown. */
 static tn_status parse_lengths(tni_fields *fields, sizes *s, tn_error *err)
 {
     int64_t both = -1;
@@ -254,8 +255,8 @@ static tn_status parse_lengths(tni_fields *fields, sizes *s, tn_error *err)
     return status;
 }
 
-/* Sequences packed, each of its own length. On pages, the most keys that one has are said. Rows are as many as the
- * sequences have together, unless more are said; keys are as queries, unless they are said. */
+/* Parses packed sequences with individual lengths. With pages, lk is the maximum number of keys of a sequence. The
+ * number of rows defaults to the sum of the lengths; the lengths of keys default to those of queries. */
 static tn_status parse_packed(tni_fields *fields, sizes *s, tn_error *err)
 {
     tn_status status = parse_pack(fields, "varlen", &s->q, err);
@@ -274,7 +275,7 @@ static tn_status parse_packed(tni_fields *fields, sizes *s, tn_error *err)
     return status || !s->page ? status : tni_fields_integer(fields, "lk", 0, &s->keys, err);
 }
 
-/* What only attention has, and not its way back. */
+/* Parses the fields that only the forward pass has. */
 static tn_status parse_tables(tni_fields *fields, sizes *s, tn_error *err)
 {
     tn_status status = tni_fields_integer(fields, "page", 0, &s->page, err);
@@ -318,7 +319,7 @@ static tn_status parse_sizes(tni_fields *fields, bool forward, sizes *s, tn_erro
     return status;
 }
 
-/* All 64 bits of a number that is not signed. */
+/* Parses an unsigned 64-bit integer. */
 static tn_status parse_bits(tni_fields *fields, const char *key, uint64_t *out, tn_error *err)
 {
     const char *text = tni_fields_take(fields, key);
@@ -362,7 +363,7 @@ static tn_status parse_numbers(tni_fields *fields, tn_attention_op *at, int64_t 
     return status;
 }
 
-/* 0 for none, 1 for those of q's dtype, or their dtype. */
+/* Parses the dtype of sinks. 0: no sinks; 1: q's dtype. */
 static tn_status parse_sinks(tni_fields *fields, tn_dtype dtype, tn_dtype *out, tn_error *err)
 {
     const char *value = tni_fields_take(fields, "sink");
@@ -373,7 +374,7 @@ static tn_status parse_sinks(tni_fields *fields, tn_dtype dtype, tn_dtype *out, 
     return TN_OK;
 }
 
-/* A name; case does not count. */
+/* Parses the name of a backend; case is ignored. */
 static tn_status parse_backend(tni_fields *fields, int32_t *out, tn_error *err)
 {
     const char *const *names = tni_attention_backends + 1;
@@ -428,8 +429,8 @@ tn_status tni_attention_parse(tni_fields *fields, tn_dtype dtype, tn_op *op, tn_
     return status;
 }
 
-/* Lengths that come to the same: as many of the greatest as fit, the rest, and none; and how many rows there are where
- * the lengths do not cover them. */
+/* Writes lengths with the same count, maximum and sum: as many of the maximum as fit, the rest, then zeros. Writes the
+ * number of rows too if the lengths do not cover all. */
 static void write_pack(tni_buffer *out, const char *key, const char *rows, const pack *p)
 {
     char text[128];
@@ -495,7 +496,8 @@ static void take_sizes(const tn_op *op, sizes *s)
         s->mask = s->mask_dtype == TN_BOOL ? MASK_BOOL : MASK_ADDITIVE;
 }
 
-/* The way in which most of them lie, and whether a mask is one of padding. */
+/* Determines the memory order of Q, K, V and out: blhd if not all are dense in bhld and at least one is in blhd; and
+ * whether a boolean mask is a padding mask. */
 static void take_ways(const tn_op *op, sizes *s)
 {
     tn_layout dense[TN_OP_OPERANDS_MAX];

@@ -5,7 +5,7 @@
 #include "settings/context.h"
 #include "tenon/module/op/attention.h"
 
-/* The forward pass of the same operands. */
+/* Makes the op of the forward pass with the same operands. */
 static tn_status make_forward(const tn_op *backward, tn_op *out, tn_error *err)
 {
     *out = *backward;

@@ -95,7 +95,7 @@ tn_status tni_attention_merge_make(const void *given, tni_problem *out, tn_error
     return tni_op_validate(&out->op, err);
 }
 
-/* The layouts that are usual for a shape. */
+/* Makes the default layouts for a shape. */
 static void make_usual_layouts(const int64_t shape[4], int32_t way, tn_dtype dtype, tn_dtype to,
                                bool lse, tn_layout *out)
 {

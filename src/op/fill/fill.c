@@ -13,7 +13,7 @@ static tn_status validate_fill(tn_op *op, tn_error *err)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, tni_fill_class.where,
                        "imaginary needs complex numbers in out, found %s", tn_dtype_name(out));
     if (!complex)
-        TN_PARAMS_MUTABLE(op, elementwise)->imaginary = 0; /* without a sign */
+        TN_PARAMS_MUTABLE(op, elementwise)->imaginary = 0; /* positive zero */
     return tni_elementwise_finish(op, err);
 }
 

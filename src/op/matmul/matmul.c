@@ -35,7 +35,7 @@ tn_dtype tni_matmul_out(tn_dtype dtype)
     return dtype == TN_I8 || dtype == TN_U8 ? TN_I32 : is_f8(dtype) ? TN_F32 : dtype;
 }
 
-/* What an operand's last two dimensions ask of a kernel. */
+/* Returns the features that the layout of an operand's last two dimensions requires. */
 static uint64_t uses_of(const tn_layout *layout, bool output)
 {
     int32_t r = layout->rank - 2, c = layout->rank - 1;
@@ -61,13 +61,13 @@ static uint64_t uses_of_batch(const tn_op *op)
     return uses;
 }
 
-/* Whether f32 has no number near it. */
+/* Whether x is finite, not 0, and outside the range of normal f32 numbers. */
 static bool is_far(double x)
 {
     return isfinite(x) && x != 0 && (fabs(x) > (double)FLT_MAX || fabs(x) < (double)FLT_MIN);
 }
 
-/* Whether sums are multiplied by alpha, and out by beta, in no more than f32. */
+/* Whether alpha and beta are applied in f32 or narrower. */
 static bool is_finished_narrow(const tn_op *op)
 {
     const tn_dtype acc = TN_PARAMS(op, matmul)->acc;
@@ -101,7 +101,7 @@ static bool is_computed(tn_dtype dtype)
            dtype == TN_I8 || dtype == TN_C64 || dtype == TN_C128 || is_f8(dtype);
 }
 
-/* What out may be besides the usual, in words; "" for nothing. */
+/* Returns the end of a list of out's dtypes: those besides the default; "" if there are none. */
 static const char *other_outs(tn_dtype a)
 {
     return is_f8(a) ? ", f16 or bf16" : a == TN_F16 || a == TN_BF16 || a == TN_I8 ? " or f32" : "";
@@ -159,7 +159,7 @@ static tn_status check_numbers(const tn_op *op, tn_error *err)
     return TN_OK;
 }
 
-/* Batches of A and B make that of out. */
+/* Checks the shapes, and broadcasts A, B and bias to out's batch. */
 static tn_status check_shapes(tn_op *op, tn_error *err)
 {
     tn_layout *a = &op->operand[TN_MATMUL_A], *b = &op->operand[TN_MATMUL_B];
@@ -198,7 +198,7 @@ static tn_status check_shapes(tn_op *op, tn_error *err)
     return status;
 }
 
-/* A scale goes along out's rows, or its columns, and is the same along the other. */
+/* Checks a scale, and broadcasts it to out's shape: that of A must be constant along n, that of B along m. */
 static tn_status check_scale(tn_op *op, int32_t operand, tn_error *err)
 {
     const tn_layout *out = &op->operand[TN_MATMUL_OUT];

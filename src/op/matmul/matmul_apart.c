@@ -45,7 +45,7 @@ static const tn_tensor *tensor_of(const tn_matmul_args *args, int32_t operand)
     }
 }
 
-/* Of an operand that has data: it is there, and has elements. */
+/* Finds the memory of an operand, which must be present and have elements. */
 static tn_status find_place(const targets *all, size_t product, int32_t operand, place *out,
                             tn_error *err)
 {
@@ -57,7 +57,7 @@ static tn_status find_place(const targets *all, size_t product, int32_t operand,
     return status;
 }
 
-/* Of a matrix whose rows or columns have their elements side by side. */
+/* Sets pitch and width, for one matrix with contiguous rows or columns; else pitch is 0. */
 static void find_rows(const tn_layout *out, target *to)
 {
     const int32_t inner = out->stride[1] == 1 ? 1 : 0;
@@ -122,7 +122,7 @@ static tn_status check_pair(const targets *all, size_t product, int32_t operand,
                    operand == TN_MATMUL_OUT ? "too" : "while it is read");
 }
 
-/* Against the outs before `end` that reach so far. */
+/* Checks the operand against the outs before index `end` whose memory may reach it. */
 static tn_status check_before(const targets *all, size_t product, int32_t operand, const place *at,
                               size_t end, tn_error *err)
 {
@@ -132,14 +132,15 @@ static tn_status check_before(const targets *all, size_t product, int32_t operan
     return status;
 }
 
-/* Whether `it` lies behind `last` in every row of a matrix, as columns do of which `first` has the first. */
+/* Whether `it` follows `last` in every row of one matrix, whose first columns are in `first`. */
 static bool is_next_columns(const target *first, const target *last, const target *it)
 {
     return it->pitch > 0 && it->pitch == first->pitch && it->at.low - last->at.low >= last->width &&
            it->at.low + it->width - first->at.low <= it->pitch;
 }
 
-/* Columns of one matrix lie between each other, and are not asked each about each other. */
+/* Checks each out against the outs before it. Columns of one matrix interleave in memory, so they are
+ * recognised and not checked in pairs. */
 static tn_status check_targets(const targets *all, tn_error *err)
 {
     const target *first = all->target;

@@ -192,8 +192,8 @@ static void read_matrices(tni_bounds *b, const tni_place *place)
     }
 }
 
-/* What each product may be off by, of its size, when operands are rounded before they are read. Both
- * are, perhaps by cutting; such errors of k products do not add up but like their root. */
+/* Returns the relative error of the products if operands are rounded when they are read: both may be, and
+ * possibly by truncation. Such errors of k products add up only like sqrt(k). */
 static double rounded_inputs(const tni_bounds *b)
 {
     const tn_matmul_op *mm = TN_PARAMS(b->op, matmul);
@@ -206,7 +206,7 @@ static double rounded_inputs(const tni_bounds *b)
     return mm->k > 0 ? 4 * u * least_of(1, 8 / sqrt((double)mm->k)) : 0;
 }
 
-/* One rounding of the product, where something is added to it after. */
+/* Returns the relative error of rounding the product before a bias or beta c is added; 0 if that is not done. */
 static double rounded_product(const tni_bounds *b)
 {
     const bool added = TN_PARAMS(b->op, matmul)->beta != 0 || b->op->operand[TN_MATMUL_BIAS].dtype;
@@ -261,7 +261,8 @@ static double count_terms(const tn_op *op)
     return (double)mm->k * (tni_dtype_is_complex(mm->acc) ? 4 : 1);
 }
 
-/* Of sums in fewer bits than those of f32: those of the inputs; of 8-bit floats devices keep 13 and more. */
+/* Returns the roundoff of sums with fewer bits than f32: that of the inputs, or 2^-13 for 8-bit inputs, since devices
+ * keep at least 13 bits. */
 static double narrow_roundoff(tn_dtype in)
 {
     return tni_dtype_bytes(in) == 1 ? 0x1p-13 : tni_dtype_roundoff(in);

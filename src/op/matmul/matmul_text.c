@@ -1,4 +1,4 @@
-/* matmul as a problem's text. */
+/* The text form of matmul problems. */
 #include "matmul.h"
 #include "op/fields.h"
 #include "tenon/dtype.h"
@@ -9,7 +9,7 @@ const char *const tni_matmul_activations[] = {
 
 static const char *const stride_keys[] = {"sa", "sb", "sc", "sbias", "sscale_a", "sscale_b"};
 
-/* How far a scale goes: one number for all, or one for each row of A, each column of B. */
+/* Granularity of a scale: one number for the tensor, or one for each row of A or column of B. */
 enum { SCALE_NONE, SCALE_ONE, SCALE_EACH };
 static const char *const scale_keys[] = {"scale_a", "scale_b"};
 static const char *const scale_words[][4] = {{"none", "tensor", "rows", NULL},
@@ -23,7 +23,7 @@ typedef struct sizes {
     int32_t scale[2]; /* SCALE_..., of A and B */
 } sizes;
 
-/* A scale's, which is dense but for the dimension it is the same along. */
+/* Makes the default layout of a scale: dense, with stride 0 where it is broadcast. */
 static void usual_scale(const sizes *size, int32_t which, tn_layout *out)
 {
     const int32_t rank = size->batch_rank + 2, fixed = rank - (which == 0 ? 1 : 2);
@@ -40,7 +40,7 @@ static void usual_scale(const sizes *size, int32_t which, tn_layout *out)
         memset(out->stride, 0, (size_t)rank * sizeof shape[0]);
 }
 
-/* The layouts that are usual for an op of these sizes. */
+/* Makes the default layouts for an op of these sizes. */
 static void make_usual_layouts(const sizes *size, tn_dtype dtype, tn_dtype out_dtype,
                                tn_layout out[TN_MATMUL_OPERANDS])
 {
@@ -93,7 +93,7 @@ static tn_status parse_sizes(tni_fields *fields, sizes *out, tn_error *err)
     return status;
 }
 
-/* B's dtype, where it is another than A's, and the scales. */
+/* Parses B's dtype, if it differs from A's, and the scales. */
 static tn_status parse_scales(tni_fields *fields, tn_dtype dtype, sizes *out, tn_error *err)
 {
     out->of_b = dtype;
@@ -141,7 +141,7 @@ tn_status tni_matmul_parse(tni_fields *fields, tn_dtype dtype, tn_op *op, tn_err
     return status;
 }
 
-/* Whether an operand lies as if it were dense and then transposed. */
+/* Whether an operand is a transposed dense matrix. */
 static bool is_transposed(const tn_layout *layout, const tn_layout *dense)
 {
     tn_layout other = *dense;
@@ -159,7 +159,7 @@ static int32_t scale_of(const tn_layout *layout)
     return !layout->dtype ? SCALE_NONE : moving ? SCALE_EACH : SCALE_ONE;
 }
 
-/* What sets 8-bit floats apart. */
+/* Writes the fields that only products of 8-bit floats have. */
 static void write_scales(const sizes *size, tn_dtype dtype, tni_buffer *out)
 {
     if (size->of_b != dtype)

@@ -14,7 +14,7 @@ static const char *const stride_keys[] = {"sweight", "sbias"};
 
 static const double default_epsilon = 1e-5;
 
-/* One row that serves all of them. */
+/* Checks weight or bias, one row that is broadcast to all rows of in. */
 static tn_status validate_row(tn_op *op, int32_t index, tn_error *err)
 {
     const tn_layout *in = &op->operand[TN_ELEMENTWISE_IN];

@@ -64,7 +64,8 @@ tn_status tni_permute_make(const void *given, tni_problem *out, tn_error *err)
     return status ? status : tni_op_validate(&out->op, err);
 }
 
-/* The order in which out has in's dimensions, if the text has one: then out's shape is in's. */
+/* Parses the order in which out has in's dimensions, if the text has one: permutes in,
+ * and makes out dense with in's new shape. */
 static tn_status parse_order(tni_fields *fields, tn_op *op, tn_error *err)
 {
     tn_layout *in = &op->operand[TN_ELEMENTWISE_IN], *out = &op->operand[TN_ELEMENTWISE_OUT];

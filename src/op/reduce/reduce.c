@@ -80,7 +80,7 @@ static tn_status validate_reduce(tn_op *op, tn_error *err)
     return tni_elementwise_finish(op, err);
 }
 
-/* Out of a call, with its kept dimensions first and a 1 for each of the others. */
+/* Converts a call's out: the kept dimensions first, then a 1 for each reduced one. */
 static tn_status take_out(tn_op *op, uint64_t axes, bool keep, tn_error *err)
 {
     const tn_layout *in = &op->operand[TN_ELEMENTWISE_IN];

@@ -20,7 +20,7 @@ static const char *const kinds[] = {
     [TN_UNARY_COUNT] = NULL,
 };
 
-/* Families of dtypes that a function is defined for: those that the reference computes. */
+/* Returns the families of dtypes that a function supports: those that the reference supports. */
 static uint32_t families(int32_t kind)
 {
     switch (kind) {
