@@ -6,7 +6,7 @@
 #include "device/platform/platforms.h"
 #include "device/stream/trail.h"
 
-/* The vendor's current device when a guard was entered, whoever had set it. */
+/* The vendor's current device when a guard was entered, no matter who set it. */
 typedef struct vendors {
     bool entered;
     void *previous;
@@ -31,7 +31,7 @@ static void store_current(const tn_platform *platform, int32_t index)
         entry->index = index;
 }
 
-/* The platform may have lost the device since; whoever uses the number gets that error. */
+/* The platform may have lost the device since; using the number then reports that error. */
 int32_t tn_device_current(const tn_platform *platform)
 {
     if (tn_platform_device_count(platform) == 0)

@@ -22,10 +22,10 @@ tn_status tni_topology_collect(const tn_platform_row *row, void *self, tn_topolo
 tn_status tni_topology_basic(const tni_machine *machine, const char *why, tn_topology **out,
                              tn_error *err);
 
-/* The same for this machine, which it reads. */
+/* The same for this machine; reads its data first. */
 tn_status tni_topology_read_basic(const char *why, tn_topology **out, tn_error *err);
 
-/* The greatest cache level. */
+/* The maximum cache level. */
 enum { TNI_TOPOLOGY_LEVELS = 16 };
 
 /* Creates an empty topology; adds an object, parents first; sets the source. Objects are validated

@@ -45,7 +45,7 @@ static void return_block(const request *r, void *address)
 }
 
 /* Allocates `room` bytes from the platform. If it is out of memory, releases what is kept and
- * retries once with the exact size. Stream-ordered memory is never kept: whoever frees it may be
+ * retries once with the exact size. Stream-ordered memory is never kept: the thread that frees it may be
  * ahead of the stream. */
 static tn_status request_with_retry(const request *r, tni_block *block, tn_error *out_said)
 {

@@ -262,7 +262,7 @@ static bool has_room(tni_platforms *set, size_t devices)
            tni_pointers_reserve(&set->past, set->offers.count + TNI_PLATFORMS_MAX);
 }
 
-/* A record that is withdrawn before it is published adds nothing: whoever withdraws it searches the
+/* A record that is withdrawn before it is published adds nothing: the thread that withdraws it searches the
  * set afterwards, with the lock held. */
 static tn_status add_record(tni_platforms *set, const tni_record *record, tn_error *err)
 {

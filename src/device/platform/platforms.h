@@ -47,8 +47,8 @@ tn_status tni_platforms_create(tni_registry *registry, const char *root, tni_pla
 void tni_platforms_destroy(tni_platforms *set); /* for tests; nothing of it may be in use */
 tn_status tni_platforms_process(tni_platforms **out, tn_error *err);
 
-/* Discovers modules, adds what the registry found since the last call, and asks each new device for
- * its properties, once. Fails only if out of memory. */
+/* Discovers modules, adds what the registry found since the last call, and queries the properties of
+ * each new device, once. Fails only if out of memory. */
 tn_status tni_platforms_sync(tni_platforms *set, tn_error *err);
 
 /* Determines which offer serves a platform and how many devices it has. Must be called with the
@@ -128,7 +128,7 @@ tn_status tni_devices_describe(tni_platforms *set, const tni_descriptions *descr
 tn_device *tni_devices_of(const tn_platform *platform, int32_t index); /* NULL if none exists */
 
 /* Creates a device, found or described; it is invisible until it is in the set's list. Without an
- * offer it is for planning only. If `properties` is NULL, its platform is asked for them. */
+ * offer it is for planning only. If `properties` is NULL, they are queried from its platform. */
 tn_status tni_device_create(const tni_offer *offer, tn_platform *platform, int32_t index,
                             const tn_device_properties *properties, tn_device **out, tn_error *err);
 void tni_device_destroy(tn_device *device); /* accepts NULL */

@@ -13,14 +13,14 @@ typedef struct tni_scratch {
     bool captured;  /* it belongs to a graph of the program, and to nothing else */
 } tni_scratch;
 
-/* Returns at least `bytes` bytes, valid until they are given back. On a platform with streams they
- * may be given back as soon as the work is queued, as the stream preserves the order. On failure
- * *out is unchanged. */
+/* tni_scratch_acquire returns at least `bytes` bytes, valid until tni_scratch_release. On a platform
+ * with streams they may be released as soon as the work is queued, as the stream preserves the
+ * order. On failure *out is unchanged. */
 tn_status tni_scratch_acquire(tn_stream *stream, uint64_t bytes, const char *where,
                               tni_scratch **out, tn_error *err);
 void tni_scratch_release(tn_stream *stream, tni_scratch *scratch);
 
-/* Returns all of it to the device, after the work that may use it. */
+/* Returns all scratch memory to the device, after the work that may use it. */
 void tni_scratch_end(tn_stream *stream);
 
 #endif
