@@ -50,7 +50,7 @@ TN_API tn_status tn_lock_use(const char *path, tn_error *err);
  * terminator; text longer than `size` is truncated. */
 TN_API size_t tn_lock_used(char *out, size_t size);
 
-/* What a row of a report says: name, number, word. Numbers are never reused. */
+/* Kinds of rows in a report: name, number, word. Numbers are never reused. */
 #define TN_LOCK_ROW_LIST(X)                                                                        \
     X(SAME, 1, "same")                                                                             \
     X(KERNEL, 2, "kernel")   /* without the lock, another one would be chosen                   */ \

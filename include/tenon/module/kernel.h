@@ -160,7 +160,7 @@ typedef struct tn_kernel_row {
     tn_status (*admit)(const struct tn_kernel_row *row, const tn_query *query, tn_refusal *why);
     /* Returns the bytes of scratch memory that a run needs. NULL: none. Pure. */
     uint64_t (*workspace)(const struct tn_kernel_row *row, const tn_query *query);
-    /* Creates what is the same for every run: a descriptor, an order of work. *out_bytes is the
+    /* Creates the data that all runs share: a descriptor, an order of work. *out_bytes is the
      * memory it holds, for the limit of the plan cache. NULL: nothing to create. */
     tn_status (*plan)(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err);
     void (*plan_release)(const tn_run *run, void *plan); /* required with `plan` */

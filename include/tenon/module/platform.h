@@ -137,7 +137,7 @@ typedef struct tn_description {
     size_t struct_size;
     const char *name;                       /* name of its section; "" if it has none         */
     const char *origin;                     /* "file:line", for messages                      */
-    const tn_device_properties *properties; /* those that the description has                 */
+    const tn_device_properties *properties; /* the ones in the description                    */
     const tn_description_entry *entries;    /* keys that are not properties, for the platform */
     size_t entry_count;
 } tn_description;
