@@ -92,7 +92,7 @@ static tn_status check_device(const char *where, int32_t device, tn_error *err)
                                  "no device cpu:%d; there is cpu:0", (int)device);
 }
 
-/* Also reports the available memory, if it can be found out. */
+/* Also reports the available memory, if it is known. */
 static tn_status no_memory(const tn_host *host, uint64_t bytes, tn_error *err)
 {
     char left[64] = "";

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 /* Returns whether one of the files, "a|b" as for tn_host.library_bind, is already loaded in the
- * process, so that someone else may be using it. Returns true if the system cannot tell. */
+ * process, so that someone else may be using it. Returns true if that cannot be determined. */
 bool tni_cpu_process_has(const char *files);
 
 /* Returns whether the environment has the variable, even if it is empty. */

@@ -18,7 +18,7 @@ typedef struct tni_blis {
 } tni_blis;
 
 /* Starts BLIS, with the AVX-512 kernels if this processor supports them: BLIS itself chooses them
- * only if the processor's name tells how many AVX-512 units it has, which the name of a virtual
+ * only if the processor's name shows the number of its AVX-512 units, and the name of a virtual
  * processor does not. Only for a library that nobody else uses yet. */
 void tni_blis_start(const tn_host *host, tni_blis *self);
 

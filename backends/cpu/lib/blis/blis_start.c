@@ -67,7 +67,7 @@ static int look(struct dl_phdr_info *info, size_t size, void *user)
         if (segment->p_type != PT_LOAD || (segment->p_flags & wanted) != wanted ||
             h->inside < begin || h->inside - begin >= segment->p_filesz)
             continue;
-        // NOLINTNEXTLINE(performance-no-int-to-ptr): the loader tells addresses as numbers
+        // NOLINTNEXTLINE(performance-no-int-to-ptr): the loader reports addresses as numbers
         h->found = count_fma_512((const unsigned char *)begin, segment->p_filesz) >= ENOUGH;
         return 1;
     }
