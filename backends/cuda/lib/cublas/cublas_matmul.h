@@ -4,8 +4,8 @@
 
 #include "tenon/module/kernel.h"
 
-/* A row takes the first, second or third answer of the heuristics, of which tuning may find a later one faster;
- * if there are fewer, the last one. */
+/* A row uses the first, second or third answer of the heuristics, because tuning may find that a later one is
+ * faster. If there are fewer answers, it uses the last one. */
 enum { LT_WAYS = 3 };
 typedef struct lt_row {
     tn_kernel_row row;
