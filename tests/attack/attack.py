@@ -96,6 +96,8 @@ class Campaign:
         changes = {"TENON_LIBRARY": build.library if not build.sanitizers else None,
                    "PYTHONPATH": script_path("bindings", "python"), "PYTHONDONTWRITEBYTECODE": "1",
                    "TMPDIR": self.options.scratch}
+        if self.options.device == "cpu:0":  # a damaged tensor that claims host memory for a GPU's loses the GPU
+            changes["CUDA_VISIBLE_DEVICES"] = ""
         values = script.environment(**changes)
         values.setdefault("TENON_CACHE", os.path.join(self.options.scratch, "cache"))
         return values

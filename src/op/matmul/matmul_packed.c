@@ -108,27 +108,33 @@ static tn_status make_plan(tn_packed *to, tni_problem *problem, tn_error *err)
     return status ? status : pack_native(to, data, err);
 }
 
+/* Packs B into `made`, which the caller releases if this fails. */
+static tn_status pack_into(const tn_matmul_args *args, tn_packed *made, tni_problem *problem,
+                           tn_error *err)
+{
+    tn_status status = copy_b(args, problem->device, made, err);
+    if (!status) {
+        const tn_matmul_args with_copy = args_with(args, &made->b);
+        status = tni_matmul_make(&with_copy, problem, err);
+    }
+    return status ? status : make_plan(made, problem, err);
+}
+
+/* The problem is on the heap: kernels run while it lives, and callers may have little stack. */
 tn_status tn_matmul_pack(const tn_context *context, const tn_matmul_args *args, tn_packed **out,
                          tn_error *err)
 {
-    tni_problem problem;
-    tn_status status;
     if (!out)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tn_matmul_pack", "out is NULL");
-    status = tni_matmul_make(args, &problem, err);
-    if (status)
-        return status;
     tn_packed *made = tni_alloc_zeroed(1, sizeof *made);
-    if (!made)
-        return tni_no_memory(err, "tn_matmul_pack", "packed operands");
-    made->context = tn_context_retain((tn_context *)(uintptr_t)tni_context_or_current(context));
-    status = copy_b(args, problem.device, made, err);
+    tni_problem *problem = tni_alloc(sizeof *problem);
+    tn_status status = made && problem ? tni_matmul_make(args, problem, err)
+                                       : tni_no_memory(err, "tn_matmul_pack", "packed operands");
     if (!status) {
-        tn_matmul_args with_copy = args_with(args, &made->b);
-        status = tni_matmul_make(&with_copy, &problem, err);
+        made->context = tn_context_retain((tn_context *)(uintptr_t)tni_context_or_current(context));
+        status = pack_into(args, made, problem, err);
     }
-    if (!status)
-        status = make_plan(made, &problem, err);
+    tni_release(problem);
     if (status)
         tn_packed_release(made);
     else
