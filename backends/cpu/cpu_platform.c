@@ -156,8 +156,9 @@ static tn_status copy(void *self, const tn_copy_job *job, tn_error *err)
     if (job->to_device > 0 || job->from_device > 0)
         return check_device(where, job->to_device > 0 ? job->to_device : job->from_device, err);
     if (job->stream)
-        return tn_fail(err, TN_UNSUPPORTED, 0, where,
-                       "cpu:0 has no streams of its own; NULL is in order, on the caller's thread");
+        return tn_fail(
+            err, TN_UNSUPPORTED, 0, where,
+            "cpu:0 has no streams of its own; NULL is accepted and runs on the caller's thread");
     if (job->bytes == 0 || job->rows == 0)
         return TN_OK;
     tn_status status = check_job(where, job, err);

@@ -239,7 +239,7 @@ static tn_status check_system(const tn_host *host, tn_error *err)
     tn_machine_facts facts = {.struct_size = sizeof facts};
     tn_status status = host->machine(host->self, &facts, err);
     if (!status && (!facts.cores.known || strncmp(facts.cores.origin, "/sys/", 5) != 0))
-        return unusable("hwloc needs what this system does not tell below /sys", err);
+        return unusable("hwloc needs files below /sys that this system does not have", err);
     return status;
 #else
     (void)host, (void)err;

@@ -113,9 +113,10 @@ static tn_status check_output(const places *p, const tni_problem *problem, int32
         return status;
     if (!p->extent[out].dense && p->extent[out].elements > 0 &&
         tni_strides_overlap(tensor->shape, tensor->strides, tensor->ndim))
-        return tn_fail(p->err, TN_INVALID_ARGUMENT, 0, where,
-                       "%s: its strides lead several elements to one place; that can only be read",
-                       name);
+        return tn_fail(
+            p->err, TN_INVALID_ARGUMENT, 0, where,
+            "%s: its strides map several elements to the same address; that can only be read",
+            name);
     for (int32_t i = 0; p->class->operands[i]; i++) {
         if (i != out && p->tensors[i] && share(p, problem, i, out))
             return tn_fail(p->err, TN_INVALID_ARGUMENT, 0, where,

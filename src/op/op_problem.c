@@ -45,7 +45,7 @@ static tn_status add_field(tni_fields *fields, char *text, tn_error *err)
         return reject_problem(fields->problem, err, "needs at most %d fields", TNI_FIELDS_MOST);
     for (size_t i = 0; i < fields->count; i++) {
         if (strcmp(fields->field[i].key, text) == 0)
-            return reject_problem(fields->problem, err, "%.40s stands there twice", text);
+            return reject_problem(fields->problem, err, "%.40s occurs twice", text);
     }
     fields->field[fields->count].key = text;
     fields->field[fields->count].value = equals + 1;
@@ -129,7 +129,7 @@ static tn_status check_layouts(const tni_fields *fields, const tn_op *op, const 
         if (tni_op_writes(class, i) && measured.elements > 0 &&
             tni_strides_overlap(layout->shape, layout->stride, layout->rank))
             return reject_problem(fields->problem, err,
-                                  "%s: its strides lead several elements to one place",
+                                  "%s: its strides map several elements to the same address",
                                   class->operands[i]);
     }
     return TN_OK;
@@ -216,7 +216,7 @@ tn_status tni_problem_parse(const char *text, tn_op *out, char *out_device, size
     tn_text_fit(fields.text, sizeof fields.text, text);
     const char *device = cut(fields.text, '@');
     if (device && !device[0])
-        return reject_problem(text, err, "@ needs a device behind it, as in @cpu:0");
+        return reject_problem(text, err, "@ must be followed by a device, as in @cpu:0");
     device = device ? device : "";
     if (strlen(device) >= size)
         return reject_problem(text, err, "the device's name needs at most %zu bytes, found %zu",

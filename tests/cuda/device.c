@@ -501,7 +501,7 @@ static void a_reset_that_fails_says_what_failed(void **state)
     DO(tn_device_synchronize(second, &err));
     put_file(full);
     assert_int_equal(tn_device_reset(second, &err), TN_DEVICE_LOST);
-    assert_non_null(strstr(err.message, "it was given up and does not open again"));
+    assert_non_null(strstr(err.message, "it failed earlier and is not opened again"));
     assert_non_null(strstr(err.message, "CUDA_ERROR_OUT_OF_MEMORY"));
     assert_null(strstr(err.message, "fault"));
     DO(tn_device_reset(second, &err));

@@ -2,7 +2,7 @@
  * takes every text, and its code is a few bytes that nobody reads.
  *
  * Environment:
- *   STUB_NVRTC  not empty: it does not tell its version */
+ *   STUB_NVRTC  not empty: its version is unknown */
 #include "../../backends/cuda/compile/nvrtc.h"
 
 #include <stdlib.h>

@@ -512,7 +512,7 @@ static void sequences_are_checked(void **state)
     REFUSED(TN_INVALID_ARGUMENT, "max_keys needs 1 to 12 for sequences in 12 rows, found 13",
             PACKED, .max_keys = 13);
     REFUSED(TN_INVALID_ARGUMENT, "max_keys needs 1 to 12", PACKED, .max_keys = -1);
-    REFUSED(TN_UNSUPPORTED, "mask_tensor is not for what is packed or paged", PACKED,
+    REFUSED(TN_UNSUPPORTED, "mask_tensor cannot be used with packed or paged sequences", PACKED,
             .mask_tensor = DENSE(&mask, MASK_AT, TN_BOOL, 1));
     paged_pieces();
     REFUSED(TN_INVALID_ARGUMENT, "pages need lengths beside them", PLAIN, .pages = &pages.tensor);

@@ -366,7 +366,7 @@ static void out_shares_no_byte(void **state)
             .b = DENSE(&x, 2048 + 28, TN_F32, 3, 4), .out = &c.tensor);
     REFUSED(TN_INVALID_ARGUMENT, "bias shares memory with out", .a = &a.tensor, .b = &b.tensor,
             .out = &c.tensor, .bias = &c.tensor);
-    REFUSED(TN_INVALID_ARGUMENT, "out: its strides lead several elements to one place",
+    REFUSED(TN_INVALID_ARGUMENT, "out: its strides map several elements to the same address",
             .a = &a.tensor, .b = &b.tensor,
             .out = piece_at(&x, 2048, TN_F32, LIST(2, 4, -1), LIST(2, 1, -1)));
     /* Every second element, between those of the other: no byte is shared. */
@@ -440,7 +440,7 @@ static void texts_are_read(void **state)
     expect_refused("matmul:f32:m=2,n=4,k=1,sa=1;x",
                    "sa needs up to 8 whole numbers, with ';' between");
     expect_refused("matmul:f32:m=2,n=4,k=1,sc=0;1",
-                   "out: its strides lead several elements to one place");
+                   "out: its strides map several elements to the same address");
     expect_refused("matmul:f32:m=2,n=4,k=1,alpha=one", "alpha needs a number, found \"one\"");
     expect_refused("matmul:f32:m=2,n=4,k=1,sbias=1;1", "matmul has no field \"sbias\"");
     expect_refused("matmul:i32:m=2,n=4,k=1", "a is of i32");

@@ -184,7 +184,7 @@ static void forms_are_refused(void **state)
     expect_refused("unary:f32:=neg", "\"=neg\" needs the form key=value");
     expect_refused("unary:f32:kind=", "needs the form key=value");
     expect_refused("unary:f32:kind=neg,", "\"\" needs the form key=value");
-    expect_refused("unary:f32:kind=neg,kind=abs", "kind stands there twice");
+    expect_refused("unary:f32:kind=neg,kind=abs", "kind occurs twice");
     expect_refused("unary:f32:kind=n/g", "has characters that no field has");
     expect_refused("unary:f32:kind=neg,shape=4,colour=1",
                    "unary has no field \"colour\"; there are kind shape out si so inplace align");

@@ -240,9 +240,9 @@ static void is_not_asked_without_sys(void **state)
     (void)state;
     cpu_host_binds = 0;
     cpu_host_machine_is = &facts;
-    assert_basic_because("hwloc needs what this system does not tell below /sys");
+    assert_basic_because("hwloc needs files below /sys that this system does not have");
     facts.cores = tn_fact_unknown("/sys/devices/system/cpu: missing for 2 online processors");
-    assert_basic_because("hwloc needs what this system does not tell below /sys");
+    assert_basic_because("hwloc needs files below /sys that this system does not have");
     assert_int_equal(cpu_host_binds, 0);
     cpu_host_machine_is = NULL;
     cpu_host_machine_fails = TN_OUT_OF_MEMORY;

@@ -38,7 +38,7 @@ tn_status cuda_nvrtc_open(const tn_host *host, void **out_self, tn_error *err)
     if (status == TN_UNAVAILABLE && cuda_ready_count() > 0)
         return open_without(host, self, out_self, err);
     if (!status && self->version(&major, &minor) != NVRTC_SUCCESS)
-        status = tn_fail(err, TN_INCOMPATIBLE, 0, "nvrtcVersion", "it does not tell its version");
+        status = tn_fail(err, TN_INCOMPATIBLE, 0, "nvrtcVersion", "its version is unknown");
     if (status) {
         host->release(host->self, self);
         return status;

@@ -269,6 +269,6 @@ tn_status cuda_device_reset(void *any, int32_t index, tn_error *err)
     (void)cuda_driver_fail(driver, code, call, &said);
     return tn_fail(err, TN_DEVICE_LOST, (int32_t)code, call, "%s: %.250s; start the process anew",
                    faulted ? "the driver keeps the fault"
-                           : "it was given up and does not open again",
+                           : "it failed earlier and is not opened again",
                    said.message);
 }

@@ -130,7 +130,7 @@ static tn_status check_company(const tn_op *op, tn_error *err)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op), "pages need lengths beside them");
     if (has(op, TN_ATTENTION_MASK) && (packed || paged))
         return tn_fail(err, TN_UNSUPPORTED, 0, where_of(op),
-                       "mask_tensor is not for what is packed or paged");
+                       "mask_tensor cannot be used with packed or paged sequences");
     return TN_OK;
 }
 
