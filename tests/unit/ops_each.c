@@ -202,7 +202,7 @@ static void fill_has_no_input(void **state)
     MAKE(fill, .out = &x.tensor, .imaginary = -0.0);
     MAKE(fill, .out = out, .imaginary = -0.0);
     REFUSED(fill, "imaginary needs complex numbers in out, found f32", .out = out, .imaginary = 1);
-    REFUSED(fill, "several elements to one place",
+    REFUSED(fill, "several elements to the same address",
             .out = piece_at(&x, 0, TN_F32, LIST(10, -1), LIST(0, -1)));
 }
 

@@ -216,7 +216,7 @@ static void forms_are_refused(void **state)
     expect_refused("fill:f32:shape=2,value=0x", "value needs a number, found \"0x\"");
     expect_refused("fill:f32:shape=2,value=-1e999",
                    "value needs a number up to 1.79e308, or inf, found \"-1e999\"");
-    expect_refused("fill:f32:shape=2@", "@ needs a device behind it");
+    expect_refused("fill:f32:shape=2@", "@ must be followed by a device");
 }
 
 static void classes_are_found(void **state)
