@@ -279,7 +279,7 @@ static void texts_are_refused(void **state)
                    "lk needs no more pages than 63 bits count");
     expect_refused("attention:f32:h=9223372036854775807,l=9223372036854775807,d=4", "63 bits");
     expect_refused("attention:f32:h=3,hk=2,l=4,d=4", "q's 3 heads need a multiple of the 2");
-    expect_refused("attention:f32:h=1,l=4,d=4,so=0;0;0;0", "out: its strides lead several");
+    expect_refused("attention:f32:h=1,l=4,d=4,so=0;0;0;0", "out: its strides map several");
     expect_refused("attention:i32:h=1,l=4,d=4", "q is of i32");
     static const char *const forward_only[] = {"sink=1", "lse=1",    "used=1",   "page=2",
                                                "pool=2", "varlen=3", "varlenk=3"};
