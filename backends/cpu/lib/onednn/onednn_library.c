@@ -65,7 +65,7 @@ static const tni_dnnl_shim *shim_of(const tni_dnnl *self, int major)
 static const char *unfit(const tni_dnnl *self, const tni_dnnl_version *version)
 {
     if (!self->shim)
-        return "expected version 2.x or 3.x";
+        return "this module supports versions 2.x and 3.x only";
     if (version->threads & TNI_DNNL_SYCL)
         return "it is built for SYCL; install the build for OpenMP or without threads";
     if (version->threads & TNI_DNNL_TBB)
