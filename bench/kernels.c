@@ -10,7 +10,13 @@
 #include "os/cpu.h"
 #include "tenon/module/kernel.h"
 #include "tenon/module/library.h"
-#include "tenon/module/ops.h"
+#include "tenon/module/op/cast.h"
+#include "tenon/module/op/matmul.h"
+#include "tenon/module/op/norm.h"
+#include "tenon/module/op/permute.h"
+#include "tenon/module/op/reduce.h"
+#include "tenon/module/op/softmax.h"
+#include "tenon/module/op/unary.h"
 #include "tenon/parallel.h"
 
 #include <stdbool.h>

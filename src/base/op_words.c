@@ -1,6 +1,6 @@
 #include "op_words.h"
 
-#include "tenon/module/ops.h"
+#include "op_headers.h"
 
 const char *tni_op_word(int32_t kind)
 {

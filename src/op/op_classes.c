@@ -2,7 +2,7 @@
 #include "op.h"
 
 #include "base/words.h"
-#include "tenon/module/ops.h"
+#include "op_headers.h"
 
 static const tni_op_class *const classes[TN_OP_KIND_MAX] = {
 #define TNI_OP(NAME, noun, word) [TN_OP_##NAME] = &tni_##noun##_class,

@@ -84,12 +84,6 @@ class Headers(script.Case):
         there = {n for n in os.listdir(script.source("include", "tenon")) if n.endswith(".h")}
         self.assertEqual(set(re.findall(r'#include "(.+)"', text)), there - {"tenon.h"})
 
-    def test_ops_h_includes_every_operator(self):
-        folder = script.source("include", "tenon", "module")
-        text = script.read_text(folder, "ops.h")
-        there = {f"op/{n}" for n in os.listdir(os.path.join(folder, "op"))}
-        self.assertEqual(set(re.findall(r'#include "(.+)"', text)), there)
-
     def test_operators_have_numbers_of_their_own(self):
         folder = script.source("include", "tenon", "module")
         most = int(re.search(r"#define TN_OP_KIND_MAX (\d+)", script.read_text(folder, "op.h")).group(1))

@@ -3,7 +3,11 @@
 #include "cpu_make.h"
 
 #include "params.h"
-#include "tenon/module/ops.h"
+#include "tenon/module/op/binary.h"
+#include "tenon/module/op/cast.h"
+#include "tenon/module/op/fill.h"
+#include "tenon/module/op/permute.h"
+#include "tenon/module/op/unary.h"
 
 static const tn_dtype reals[] = {TN_F32, TN_F64, TN_BF16, TN_F16};
 static const double strange[] = {

@@ -2,7 +2,11 @@
 #include "cpu_make.h"
 
 #include "params.h"
-#include "tenon/module/ops.h"
+#include "tenon/module/op/cast.h"
+#include "tenon/module/op/norm.h"
+#include "tenon/module/op/permute.h"
+#include "tenon/module/op/softmax.h"
+#include "tenon/module/op/unary.h"
 
 enum { PART = 300 }; /* rows, which stay in caches */
 

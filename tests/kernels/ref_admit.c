@@ -1,7 +1,15 @@
 /* What the reference kernels declare of themselves and what they refuse, with what would help. */
 #include "make.h"
 
-#include "tenon/module/ops.h"
+#include "tenon/module/op/attention.h"
+#include "tenon/module/op/binary.h"
+#include "tenon/module/op/matmul.h"
+#include "tenon/module/op/norm.h"
+#include "tenon/module/op/permute.h"
+#include "tenon/module/op/reduce.h"
+#include "tenon/module/op/rotary.h"
+#include "tenon/module/op/softmax.h"
+#include "tenon/module/op/unary.h"
 
 #include <stdbool.h>
 

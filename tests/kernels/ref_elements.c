@@ -1,7 +1,11 @@
 /* permute, cast, fill, unary and binary of the reference kernels, in every layout, against long double. */
 #include "make.h"
 
-#include "tenon/module/ops.h"
+#include "tenon/module/op/binary.h"
+#include "tenon/module/op/cast.h"
+#include "tenon/module/op/fill.h"
+#include "tenon/module/op/permute.h"
+#include "tenon/module/op/unary.h"
 
 static const tn_dtype all[] = {
 #define NAME(name, word, code, bits) name,

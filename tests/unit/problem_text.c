@@ -3,7 +3,17 @@
 #include "ops_roll.h"
 
 #include "base/op_words.h"
-#include "tenon/module/ops.h"
+#include "tenon/module/op/attention.h"
+#include "tenon/module/op/binary.h"
+#include "tenon/module/op/cast.h"
+#include "tenon/module/op/fill.h"
+#include "tenon/module/op/matmul.h"
+#include "tenon/module/op/norm.h"
+#include "tenon/module/op/permute.h"
+#include "tenon/module/op/reduce.h"
+#include "tenon/module/op/rotary.h"
+#include "tenon/module/op/softmax.h"
+#include "tenon/module/op/unary.h"
 
 static const tn_dtype all[] = {
 #define DTYPE(name, word, code, bits) name,

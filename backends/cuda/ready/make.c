@@ -11,7 +11,12 @@
 #include "../kernels/layout.h"
 #include "../kernels/rows.h"
 #include "../matmul/matmul_finish.h"
-#include "tenon/module/ops.h"
+#include "tenon/module/op/attention.h"
+#include "tenon/module/op/binary.h"
+#include "tenon/module/op/matmul.h"
+#include "tenon/module/op/norm.h"
+#include "tenon/module/op/reduce.h"
+#include "tenon/module/op/unary.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

@@ -3,8 +3,7 @@
  *
  * This header has what all operators share. Each operator has a header of its own, op/NAME.h: its
  * number, the indices of its operands, its USES bits, its parameters and what it computes. A new
- * operator adds such a header and changes none. A kernel includes the header of its operator; ops.h
- * includes all of them.
+ * operator adds such a header and changes none. A kernel includes the header of its operator.
  *
  * Each operand has a layout: dtype, shape, strides. Every feature beyond the plain computation is a
  * bit of `uses`; a kernel that does not support all of these bits is not considered. So a kernel
