@@ -92,7 +92,7 @@ static void permute_orders_dimensions(void **state)
     const tn_tensor *in = DENSE(&x, 0, TN_I16, 2, 3, 4);
     const tn_op *op = MAKE(permute, .in = in, .out = DENSE(&y, 1024, TN_I16, 2, 3, 4));
     assert_true(op->kind == TN_OP_PERMUTE && op->uses == 0 && op->count == 2);
-    assert_int_equal(tn_op_elementwise(op)->elements, 24);
+    assert_int_equal(TN_PARAMS(op, elementwise)->elements, 24);
     assert_string_equal(round_trip(op), "permute:i16:shape=2x3x4");
     const int32_t order[] = {2, 0, 1};
     op = MAKE(permute, .in = in, .out = DENSE(&y, 1024, TN_I16, 4, 2, 3), .order = order,
@@ -317,7 +317,7 @@ static void reduce_puts_axes_last(void **state)
                   LIST(20, 1, 60, 5, -1));
     expect_layout(&op->operand[TN_ELEMENTWISE_OUT], TN_F32, LIST(3, 5, 1, 1, -1),
                   LIST(5, 1, 0, 0, -1));
-    const tn_elementwise_op *each = tn_op_elementwise(op);
+    const tn_elementwise_op *each = TN_PARAMS(op, elementwise);
     assert_true(each->axes == 2 && each->size == 8 && each->rows == 15 && each->elements == 15);
     assert_int_equal(op->uses, TN_ELEMENTWISE_USES_STRIDES);
     assert_string_equal(round_trip(op), "reduce:f32:kind=sum,shape=3x5x2x4,axes=2,si=20;1;60;5");

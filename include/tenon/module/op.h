@@ -59,8 +59,9 @@ typedef struct tn_op {
 } tn_op;
 TN_ENDS_WITH(tn_op, params);
 
-/* The parameters of an op whose operator is known: TN_PARAMS(op, matmul)->k. Each operator's header
- * also has a function that checks the operator: tn_op_matmul(op) is NULL for another one.
+/* The parameters of an op whose operator is known: TN_PARAMS(op, matmul)->k. Code that handles
+ * several operators compares op->kind first; tn_op_matmul(op) and tn_op_attention(op) return NULL
+ * for another operator.
  * TN_PARAMS_MUTABLE is for code that makes ops: the core, tests, a kernel that derives an op from
  * the one it was given. Parameters are accessed as the operator's own struct only, never as
  * `words`: so every access to them has the same type, and copies of a tn_op may alias it, because

@@ -1,5 +1,5 @@
-/* What the elementwise and row-wise operators share: permute, cast, fill, unary, binary, reduce,
- * softmax, norm, rotary. Each has a header of its own beside this one.
+/* What the elementwise and row-wise operators share, such as unary, reduce and softmax. Each has a
+ * header of its own beside this one, which includes this one.
  *
  * All operands have the same rank and shape, unless the operator's header states otherwise. Floats
  * narrower than 32 bits are computed in f32 and rounded once. NaN and infinity in IN follow the
@@ -43,17 +43,6 @@ typedef struct tn_elementwise_op {
     double imaginary; /* fill of a complex dtype         */
 } tn_elementwise_op;
 TN_PARAMS_FIT(tn_elementwise_op);
-
-/* Numbers of the operators with these parameters, from permute to rotary. */
-enum { TN_ELEMENTWISE_KIND_FIRST = 2, TN_ELEMENTWISE_KIND_LAST = 10 };
-
-/* NULL for an op of another operator. */
-static inline const tn_elementwise_op *tn_op_elementwise(const tn_op *op)
-{
-    return op->kind >= TN_ELEMENTWISE_KIND_FIRST && op->kind <= TN_ELEMENTWISE_KIND_LAST
-               ? TN_PARAMS(op, elementwise)
-               : NULL;
-}
 
 TN_END_DECLS
 
