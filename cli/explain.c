@@ -6,12 +6,15 @@
 #include "document.h"
 #include "options.h"
 #include "rules.h"
+#include "text.h"
 
 typedef struct explain_request {
     option_values problems;
     option_values files;
     bool as_json;
 } explain_request;
+
+enum { NAME_WIDTH = 8 }; /* a longer name of an operator is on a line of its own */
 
 static const char who[] = " explain";
 
@@ -129,37 +132,22 @@ static int report_problems(const command *self, const explain_request *request,
     return code;
 }
 
-/* As documented in docs/names.md; a test checks both against the accepted fields. */
+/* A test compares the fields with docs/names.md and with those that the parser accepts. */
 static void print_problem_help(void)
 {
+    printf("\nA problem is OP:DTYPE[:FIELD=VALUE,...][@DEVICE]; the default device is best. "
+           "Fields:\n\n");
+    for (int32_t op = 0; (op = tn_op_next(op)) != 0;) {
+        const char *name = tn_op_name(op);
+        if (text_columns(name) > NAME_WIDTH) {
+            printf("  %s\n", name);
+            text_wrapped(2, "", NAME_WIDTH + 1, tn_op_fields(op));
+        } else {
+            text_wrapped(2, name, NAME_WIDTH + 1, tn_op_fields(op));
+        }
+    }
     printf(
-        "\nA problem is OP:DTYPE[:FIELD=VALUE,...][@DEVICE]; the default device is best. "
-        "Fields:\n\n"
-        "  matmul   m n k ta tb batch bias act alpha beta out acc b scale_a scale_b grouped sa "
-        "sb sc\n"
-        "           sbias sscale_a sscale_b align\n"
-        "  permute  shape order si so align\n"
-        "  cast     shape to si so inplace align\n"
-        "  fill     shape value imaginary so align\n"
-        "  unary    kind shape out si so inplace align\n"
-        "  binary   kind shape out si s2 so inplace align\n"
-        "  reduce   kind shape axes out si so align\n"
-        "  softmax  shape log out si so inplace align\n"
-        "  norm     kind shape eps weight bias out si so sweight sbias inplace align\n"
-        "  rotary   kind shape size cos sin out si so scos ssin inplace align\n"
-        "  attention\n"
-        "           b h hk l lq lk d dv layout mask mdtype sink lse out scale softcap dropout "
-        "seed offset\n"
-        "           shift varlen varlenk rows rowsk used page pool sq sk sv so slse smask ssink "
-        "sstart\n"
-        "           sstartk slength spage backward backend align\n"
-        "  attention-backward\n"
-        "           b h hk l lq lk d dv layout mask mdtype out scale softcap dropout seed offset "
-        "shift sq sk\n"
-        "           sv so slse smask sdo sdq sdk sdv backend align\n"
-        "  attention-merge\n"
-        "           b h l d layout lse out si slsei s2 slse2 so slse align\n\n"
-        "Sizes are 64x1024, lists 1;0, switches 0 or 1; sa, si, scos and the like are strides.\n"
+        "\nSizes are 64x1024, lists 1;0, switches 0 or 1; sa, si, scos and the like are strides.\n"
         "docs/names.md describes each field; an invalid value lists the valid ones.\n");
 }
 

@@ -74,6 +74,14 @@ TN_API const tn_check_aspect *tn_check_aspects(int32_t op);
 /* Returns the name of an operator, TN_OP_..., as in problem texts; "" for a number without one. */
 TN_API const char *tn_op_name(int32_t op);
 
+/* Returns the number of the operator after `op`, by number: the first one for 0, and 0 after the
+ * last one. */
+TN_API int32_t tn_op_next(int32_t op);
+
+/* Returns the fields that a problem text of an operator, TN_OP_..., may have, separated by spaces;
+ * "" for a number without an operator. */
+TN_API const char *tn_op_fields(int32_t op);
+
 typedef struct tn_bench_args {
     size_t struct_size;
     const char *problem;

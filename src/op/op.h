@@ -45,6 +45,7 @@ typedef struct tni_args_form {
 typedef struct tni_op_class {
     int32_t kind;
     const char *word;
+    const char *fields;          /* of the problem's text, separated by spaces */
     const char *where;           /* the public function, for messages: "tn_matmul" */
     tni_args_form args;          /* of that function */
     const char *const *operands; /* their names in messages and in the problem's text,

@@ -3,6 +3,7 @@
 #include "ops_roll.h"
 
 #include "base/op_words.h"
+#include "tenon/check.h"
 #include "tenon/module/op/attention.h"
 #include "tenon/module/op/binary.h"
 #include "tenon/module/op/cast.h"
@@ -232,6 +233,7 @@ static void forms_are_refused(void **state)
 static void classes_are_found(void **state)
 {
     int count = 0;
+    int32_t last = 0;
     (void)state;
     assert_null(tni_op_class_of(TN_OP_NONE));
     assert_null(tni_op_class_of(TN_OP_KIND_MAX));
@@ -243,6 +245,10 @@ static void classes_are_found(void **state)
         if (!class)
             continue;
         assert_string_equal(class->word, tni_op_word(kind));
+        assert_string_equal(class->word, tn_op_name(kind));
+        assert_ptr_equal(class->fields, tn_op_fields(kind));
+        assert_int_equal(tn_op_next(last), kind);
+        last = kind;
         count++;
         assert_int_equal(class->kind, kind);
         assert_ptr_equal(tni_op_class_find(class->word), class);
@@ -254,6 +260,10 @@ static void classes_are_found(void **state)
         assert_string_equal(tni_op_class_nearest(class->word), class->word);
     }
     assert_int_equal(count, 13);
+    assert_int_equal(tn_op_next(last), 0);
+    assert_int_equal(tn_op_next(INT32_MAX), 0);
+    assert_int_equal(tn_op_next(-1), tn_op_next(0));
+    assert_string_equal(tn_op_fields(TN_OP_NONE), "");
 }
 
 static void limits_are_refused(void **state)

@@ -374,3 +374,17 @@ const char *tn_op_name(int32_t op)
     const tni_op_class *class = tni_op_class_of(op);
     return class ? class->word : "";
 }
+
+int32_t tn_op_next(int32_t op)
+{
+    int32_t next = op < TN_OP_NONE ? TN_OP_NONE + 1 : op < TN_OP_KIND_MAX ? op + 1 : op;
+    while (next < TN_OP_KIND_MAX && !tni_op_class_of(next))
+        next++;
+    return next < TN_OP_KIND_MAX ? next : TN_OP_NONE;
+}
+
+const char *tn_op_fields(int32_t op)
+{
+    const tni_op_class *class = tni_op_class_of(op);
+    return class ? class->fields : "";
+}

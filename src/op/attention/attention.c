@@ -447,6 +447,9 @@ const char *const tni_attention_uses[] = {
 const tni_op_class tni_attention_class = {
     .kind = TN_OP_ATTENTION,
     .word = "attention",
+    .fields = "b h hk l lq lk d dv layout mask mdtype sink lse out scale softcap dropout seed "
+              "offset shift varlen varlenk rows rowsk used page pool sq sk sv so slse smask ssink "
+              "sstart sstartk slength spage backward backend align",
     .where = "tn_attention",
     .args = {TNI_ARGS_FORM(attention, scale),
              .tensors = {AT(q), AT(k), AT(v), AT(out), AT(lse), AT(mask_tensor), AT(sinks),

@@ -49,6 +49,8 @@ tn_status tni_attention_backward_make(const void *given, tni_problem *out, tn_er
 const tni_op_class tni_attention_backward_class = {
     .kind = TN_OP_ATTENTION_BACKWARD,
     .word = "attention-backward",
+    .fields = "b h hk l lq lk d dv layout mask mdtype out scale softcap dropout seed offset shift "
+              "sq sk sv so slse smask sdo sdq sdk sdv backend align",
     .where = "tn_attention_backward",
     .args = {TNI_ARGS_FORM(attention_backward, scale),
              .tensors = {[TN_ATTENTION_Q] = AT(q),

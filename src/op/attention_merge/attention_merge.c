@@ -179,6 +179,7 @@ static void cost_merge(const tn_op *op, double *out_flops, double *out_bytes)
 const tni_op_class tni_attention_merge_class = {
     .kind = TN_OP_ATTENTION_MERGE,
     .word = "attention-merge",
+    .fields = "b h l d layout lse out si slsei s2 slse2 so slse align",
     .where = "tn_attention_merge",
     .args = {TNI_ARGS_FORM(attention_merge, layout),
              .tensors = {AT(in), AT(lse_in), AT(other), AT(lse_other), AT(out), AT(lse)}},

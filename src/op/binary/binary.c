@@ -66,6 +66,7 @@ static const tni_elementwise elementwise = {
 const tni_op_class tni_binary_class = {
     .kind = TN_OP_BINARY,
     .word = "binary",
+    .fields = "kind shape out si s2 so inplace align",
     .where = "tn_binary",
     .args = {TNI_ARGS_FORM(binary, kind),
              .tensors = {offsetof(tn_binary_args, in), offsetof(tn_binary_args, out),

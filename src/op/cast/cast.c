@@ -29,6 +29,7 @@ static const tni_elementwise elementwise = {.out_key = "to", .needs_out = true};
 const tni_op_class tni_cast_class = {
     .kind = TN_OP_CAST,
     .word = "cast",
+    .fields = "shape to si so inplace align",
     .where = "tn_cast",
     .args = {TNI_ARGS_FORM(cast, stream),
              .tensors = {offsetof(tn_cast_args, in), offsetof(tn_cast_args, out)}},

@@ -62,6 +62,7 @@ static const tni_elementwise elementwise = {
 const tni_op_class tni_fill_class = {
     .kind = TN_OP_FILL,
     .word = "fill",
+    .fields = "shape value imaginary so align",
     .where = "tn_fill",
     .args = {TNI_ARGS_FORM(fill, value), .tensors = {0, offsetof(tn_fill_args, out)}},
     .elementwise = &elementwise,

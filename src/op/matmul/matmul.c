@@ -355,6 +355,8 @@ static const char *const uses_words[] = {"batch",  "broadcast",   "transpose",  
 const tni_op_class tni_matmul_class = {
     .kind = TN_OP_MATMUL,
     .word = "matmul",
+    .fields = "m n k ta tb batch bias act alpha beta out acc b scale_a scale_b grouped sa sb sc "
+              "sbias sscale_a sscale_b align",
     .where = where,
     .args = {TNI_ARGS_FORM(matmul, alpha),
              .tensors = {offsetof(tn_matmul_args, a), offsetof(tn_matmul_args, b),

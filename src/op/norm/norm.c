@@ -129,6 +129,7 @@ static const tni_elementwise elementwise = {.kinds = kinds,
 const tni_op_class tni_norm_class = {
     .kind = TN_OP_NORM,
     .word = "norm",
+    .fields = "kind shape eps weight bias out si so sweight sbias inplace align",
     .where = "tn_norm",
     .args = {TNI_ARGS_FORM(norm, epsilon),
              .tensors = {offsetof(tn_norm_args, in), offsetof(tn_norm_args, out),

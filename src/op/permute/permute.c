@@ -96,6 +96,7 @@ static const tni_elementwise elementwise = {.parse_layouts = parse_order};
 const tni_op_class tni_permute_class = {
     .kind = TN_OP_PERMUTE,
     .word = "permute",
+    .fields = "shape order si so align",
     .where = "tn_permute",
     .args = {TNI_ARGS_FORM(permute, order_count),
              .tensors = {offsetof(tn_permute_args, in), offsetof(tn_permute_args, out)},

@@ -194,6 +194,7 @@ static const tni_elementwise elementwise = {.kinds = kinds,
 const tni_op_class tni_reduce_class = {
     .kind = TN_OP_REDUCE,
     .word = "reduce",
+    .fields = "kind shape axes out si so align",
     .where = "tn_reduce",
     .args = {TNI_ARGS_FORM(reduce, axes),
              .tensors = {offsetof(tn_reduce_args, in), offsetof(tn_reduce_args, out)}},

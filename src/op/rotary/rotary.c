@@ -119,6 +119,7 @@ static const tni_elementwise elementwise = {.kinds = kinds,
 const tni_op_class tni_rotary_class = {
     .kind = TN_OP_ROTARY,
     .word = "rotary",
+    .fields = "kind shape size cos sin out si so scos ssin inplace align",
     .where = "tn_rotary",
     .args = {TNI_ARGS_FORM(rotary, size),
              .tensors = {offsetof(tn_rotary_args, in), offsetof(tn_rotary_args, out),

@@ -78,6 +78,7 @@ static const tni_elementwise elementwise = {
 const tni_op_class tni_softmax_class = {
     .kind = TN_OP_SOFTMAX,
     .word = "softmax",
+    .fields = "shape log out si so inplace align",
     .where = "tn_softmax",
     .args = {TNI_ARGS_FORM(softmax, axis),
              .tensors = {offsetof(tn_softmax_args, in), offsetof(tn_softmax_args, out)}},

@@ -72,6 +72,7 @@ static const tni_elementwise elementwise = {.kinds = kinds, .out_key = "out"};
 const tni_op_class tni_unary_class = {
     .kind = TN_OP_UNARY,
     .word = "unary",
+    .fields = "kind shape out si so inplace align",
     .where = "tn_unary",
     .args = {TNI_ARGS_FORM(unary, kind),
              .tensors = {offsetof(tn_unary_args, in), offsetof(tn_unary_args, out)}},
