@@ -156,6 +156,8 @@ PROTOTYPES = {
     "tn_norm": "ippp",
     "tn_norm_explain": "ipppp",
     "tn_norm_prepare": "ippp",
+    "tn_op_name": "si",
+    "tn_op_next": "ii",
     "tn_parallel_threads": "i",
     "tn_permute": "ippp",
     "tn_permute_explain": "ipppp",

@@ -19,12 +19,7 @@ from ._library import lib, text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
-OPS = (
-    "matmul permute cast fill unary binary reduce softmax norm rotary attention "
-    "attention-backward attention-merge"
-).split()
+    from typing import Any, Iterator
 
 
 class Error(Exception):
@@ -46,7 +41,10 @@ class Error(Exception):
         self.status = status
         self.where = where
         self.native_code = native_code
-        self.problem = problem_of(message)
+
+    @property
+    def problem(self) -> str:
+        return problem_of(self.message)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.message, self.status, self.where, self.native_code)
@@ -127,10 +125,19 @@ CLASSES: dict[int, type[Error]] = {
 }
 
 
+def operator_names() -> Iterator[str]:
+    """The names of the library's operators, as in problem texts."""
+    number = lib.tn_op_next(0)
+    while number:
+        yield text(lib.tn_op_name(number))
+        number = lib.tn_op_next(number)
+
+
 def problem_of(message: str) -> str:
     """The problem's text at the end of a message, where there is one."""
     last = message.rsplit(" ", 1)[-1].strip("()\"';,")
-    return last if last.partition(":")[0] in OPS and ":" in last else ""
+    name, colon, _ = last.partition(":")
+    return last if colon and name in operator_names() else ""
 
 
 def make(err: _abi.Error, status: int | None = None) -> Error:
