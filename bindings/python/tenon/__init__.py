@@ -19,23 +19,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# Where each name is; a module is imported when a name of it is first used.
+# Where each name is, besides the operators, which operators.py lists; a module is imported when a name of it is first
+# used.
 _HOMES = {
     "Tensor": "_dlpack", "empty": "_dlpack",
     **dict.fromkeys(("Device", "Event", "Stream", "default_device", "describe", "device", "devices",
                      "seed_everything", "synchronize"), "_devices"),
     "Decision": "_explain", "explain": "_explain", "fallbacks": "_explain", "prepare": "_explain",
     "doctor": "_doctor", "libraries": "_doctor", "library": "_doctor",
-    **dict.fromkeys(
-        ("attention", "attention_backward", "attention_merge", "binary", "cast", "copy", "fill",
-         "layer_norm", "matmul", "permute", "reduce", "rms_norm", "rotary", "softmax", "unary"),
-        "operators"),
 }
 _MODULES = ("backends", "device_interface", "integrations", "lock", "platforms")
-
-# All but what needs PyTorch.
-__all__ = ["Error", "errors", "settings", "version", "__version__", *_HOMES,
-           *(name for name in _MODULES if name != "device_interface")]
 
 
 def version() -> str:
@@ -48,16 +41,36 @@ def version() -> str:
     return _lib.tn_version().decode()
 
 
+def _all_names() -> list[str]:
+    """The value of __all__: every name but what needs PyTorch."""
+    from .operators import __all__ as operators
+
+    return ["Error", "errors", "settings", "version", "__version__", *_HOMES, *operators,
+            *(name for name in _MODULES if name != "device_interface")]
+
+
+def _is_operator(name: str) -> bool:
+    if name.startswith("_"):
+        return False
+    from .operators import __all__ as operators
+
+    return name in operators
+
+
 def __getattr__(name: str) -> Any:
     from importlib import import_module
 
-    if name in _HOMES:
+    if name == "__all__":
+        value: Any = _all_names()
+    elif name in _HOMES:
         value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     elif name in _MODULES:
         try:
             value = import_module(f"{__name__}.{name}")
         except ModuleNotFoundError as error:
             raise AttributeError(f"tenon.{name} needs {error.name}, which is not here") from error
+    elif _is_operator(name):
+        value = getattr(import_module(f"{__name__}.operators"), name)
     else:
         raise AttributeError(f"module 'tenon' has no attribute {name!r}")
     globals()[name] = value
@@ -65,4 +78,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_MODULES})
+    return sorted({*globals(), *_all_names(), *_MODULES})
