@@ -278,7 +278,7 @@ class Fields(Case):
         page = names.section("Problems")
         for op in ("unary", "binary", "reduce", "norm", "rotary"):
             words = self.there_are(f"{op}:f32:kind=zz,shape=4x4")
-            self.assertIn(f"of {op} `{' '.join(words)}`", " ".join(page.split()))
+            self.assertIn(f"for {op}: `{' '.join(words)}`", " ".join(page.split()))
         words = self.there_are("matmul:f32:m=1,n=1,k=1,act=zz")
         self.assertIn(f"`{' '.join(words)}`", " ".join(page.split()))
 
