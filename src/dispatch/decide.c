@@ -438,7 +438,7 @@ static int32_t threads_of(const tn_device *device)
 static void init_asking(const tni_question *question, tn_op *shown, tni_asking *out)
 {
     bool here = is_cpu_here(question->device);
-    *shown = *question->op;
+    tni_op_copy(question->op, shown);
     *out = (tni_asking){.question = question,
                         .shown = shown,
                         .class = tni_op_class_of(question->op->kind),

@@ -148,7 +148,7 @@ static tn_status explain_op(const tn_context *context, const tn_op *op, tn_devic
         return tni_no_memory(err, "tn_explain", "a decision");
     made->context = tn_context_retain((tn_context *)(uintptr_t)tni_context_or_current(context));
     made->device = device;
-    made->op = *op;
+    tni_op_copy(op, &made->op);
     made->problem = NULL;
     made->backends = NULL;
     made->unmet = "";

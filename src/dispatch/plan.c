@@ -145,7 +145,7 @@ static tn_status make_native(const tni_question *question, tni_state *state, tn_
 {
     static void *const nothing[TN_OP_OPERANDS_MAX] = {NULL};
     const tni_kernel *kernel = state->kernel;
-    tn_op shown = *question->op;
+    tn_op shown;
     tn_error said = {0};
     int64_t version;
     tni_call call;
@@ -162,6 +162,7 @@ static tn_status make_native(const tni_question *question, tni_state *state, tn_
         status = open_library(kernel, &state->made_with.library, &version, err);
     if (status || !kernel->row->plan || is_never_run(question->op, kernel->row))
         return status;
+    tni_op_copy(question->op, &shown);
     if (kernel->talker)
         tni_library_apply_verbosity(kernel->talker, question->context);
     tni_alignments_set(&shown, tni_state_alignments(state));
@@ -244,7 +245,7 @@ tn_status tni_plan_bind(const tni_question *question, const tni_contender *chose
     made->library = state->made_with.library;
     made->workspace = chosen->workspace;
     made->bytes = bytes + sizeof *state + state->bytes;
-    made->op = *question->op;
+    tni_op_copy(question->op, &made->op);
     made->next = made->newer = made->older = NULL;
     made->hash = 0;
     made->key_count = key_count;

@@ -181,6 +181,10 @@ static inline tni_alignments tni_key_alignments(const uint64_t *key)
     return found;
 }
 
+/* Copies the op with its `count` operands; the others are left as they are. Cheaper than an
+ * assignment, because few ops have many operands. */
+void tni_op_copy(const tn_op *op, tn_op *out);
+
 /* Removes from the op what depends on the dims (DIM bits), including strides: the result identifies
  * the problems that one plan serves. */
 void tni_op_free(const tn_op *op, uint64_t dims, tn_op *out);

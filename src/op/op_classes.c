@@ -141,9 +141,15 @@ size_t tni_op_key_up_to(const tn_op *op, int64_t alignment, uint64_t out[TNI_KEY
     return count + tni_op_class_of(op->kind)->words(op, out + count);
 }
 
+void tni_op_copy(const tn_op *op, tn_op *out)
+{
+    memcpy(out, op, offsetof(tn_op, operand) + (size_t)op->count * sizeof op->operand[0]);
+    out->params = op->params;
+}
+
 void tni_op_free(const tn_op *op, uint64_t dims, tn_op *out)
 {
-    *out = *op;
+    tni_op_copy(op, out);
     if (!dims)
         return;
     for (int32_t i = 0; i < out->count; i++) {
