@@ -146,51 +146,8 @@ static const tn_matmul_args matmul_packed_args = {
     .struct_size = sizeof matmul_args, .a = &in, .out = &out};
 static const tn_matmul_args *const groups[] = {&matmul_args};
 static const int32_t order[] = {1, 0};
-static const tn_permute_args permute_args = {
-    .struct_size = sizeof permute_args, .in = &in, .out = &out, .order = order, .order_count = 2};
-static const tn_cast_args cast_args = {.struct_size = sizeof cast_args, .in = &in, .out = &out_f64};
-static const tn_fill_args fill_args = {.struct_size = sizeof fill_args, .out = &out, .value = 1};
-static const tn_unary_args unary_args = {
-    .struct_size = sizeof unary_args, .in = &in, .out = &out, .kind = TN_UNARY_GELU};
-static const tn_binary_args binary_args = {.struct_size = sizeof binary_args,
-                                           .in = &in,
-                                           .other = &other,
-                                           .out = &out,
-                                           .kind = TN_BINARY_ADD};
-static const tn_reduce_args reduce_args = {
-    .struct_size = sizeof reduce_args, .in = &in, .out = &sum, .axes = 2, .kind = TN_REDUCE_SUM};
-static const tn_softmax_args softmax_args = {
-    .struct_size = sizeof softmax_args, .in = &in, .out = &out, .axis = 0};
-static const tn_norm_args norm_args = {.struct_size = sizeof norm_args,
-                                       .in = &in,
-                                       .out = &out,
-                                       .weight = &weight,
-                                       .kind = TN_NORM_LAYER};
-static const tn_rotary_args rotary_args = {.struct_size = sizeof rotary_args,
-                                           .in = &in,
-                                           .out = &out,
-                                           .cos = &table,
-                                           .sin = &table,
-                                           .kind = TN_ROTARY_HALVES};
 static const tn_attention_args attention_args = {
     .struct_size = sizeof attention_args, .q = &q, .k = &k, .v = &v, .out = &attended};
-static const tn_attention_backward_args backward_args = {.struct_size = sizeof backward_args,
-                                                         .q = &q,
-                                                         .k = &k,
-                                                         .v = &v,
-                                                         .out = &attended,
-                                                         .lse = &lse,
-                                                         .dout = &k,
-                                                         .dq = &gradient_q,
-                                                         .dk = &gradient_k,
-                                                         .dv = &gradient_v};
-static const tn_attention_merge_args merge_args = {.struct_size = sizeof merge_args,
-                                                   .in = &q,
-                                                   .lse_in = &lse,
-                                                   .other = &k,
-                                                   .lse_other = &lse,
-                                                   .out = &attended,
-                                                   .lse = &lse_out};
 static tn_attention_backend_args backend_args = {
     .struct_size = sizeof backend_args, .head_size = 64, .heads = 8, .dtype = TN_BF16};
 static tn_memory_copy_args copy_args = {
@@ -291,10 +248,12 @@ typedef struct row {
     void (*call)(void);
 } row;
 
-#define OPERATOR(function, args)                                                               \
-    CALL(function, first, 0, MUST(function(NULL, &args, &err)))                                \
-    CALL(function##_explain, first, 0, MUST(function##_explain(NULL, &args, &decision, &err))) \
-    CALL(function##_prepare, first, 0, MUST(function##_prepare(NULL, &args, &err)))
+/* The three functions of an operator, with these members of its arguments. */
+#define OPERATOR(op, ...)                                                          \
+    CALL(tn_##op, first, 0, MUST(tn_##op(NULL, TN_ARGS(op, __VA_ARGS__), &err)))   \
+    CALL(tn_##op##_explain, first, 0,                                              \
+         MUST(tn_##op##_explain(NULL, TN_ARGS(op, __VA_ARGS__), &decision, &err))) \
+    CALL(tn_##op##_prepare, first, 0, MUST(tn_##op##_prepare(NULL, TN_ARGS(op, __VA_ARGS__), &err)))
 
 #define CALL(function, variant, needs, body)      \
     static void call_##function##_##variant(void) \
