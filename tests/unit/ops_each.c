@@ -1,53 +1,5 @@
 /* The helper ops: what tensors and arguments make of them, and what is refused. */
-#include "ops_check.h"
-
-#include "op/op.h"
-#include "tenon/tenon.h"
-
-static tni_problem problem;
-static tn_error failure;
-
-static const tn_op *made(tn_status status)
-{
-    if (status)
-        fail_msg("%s", failure.message);
-    round_trip(&problem.op);
-    return &problem.op;
-}
-
-static void expect(tn_status status, tn_status needed, const char *where, const char *part)
-{
-    assert_int_equal(status, needed);
-    assert_int_equal(failure.status, needed);
-    assert_string_equal(failure.where, where);
-    assert_contains(failure.message, part);
-}
-
-/* What was there before does not show. */
-static tni_problem *anew(void)
-{
-    memset(&problem, 0xA5, sizeof problem);
-    return &problem;
-}
-
-#define MAKE(op, ...) made(tni_##op##_make(TN_ARGS(op, __VA_ARGS__), anew(), &failure))
-#define REFUSED(op, part, ...)                                                               \
-    expect(tni_##op##_make(TN_ARGS(op, __VA_ARGS__), anew(), &failure), TN_INVALID_ARGUMENT, \
-           "tn_" #op, part)
-#define UNSUPPORTED(op, part, ...)                                                                 \
-    expect(tni_##op##_make(TN_ARGS(op, __VA_ARGS__), anew(), &failure), TN_UNSUPPORTED, "tn_" #op, \
-           part)
-#define TEXT(op, text, ...) assert_string_equal(round_trip(MAKE(op, __VA_ARGS__)), text)
-
-/* That NULL and what is too short are refused, for an op whose arguments end as all do. */
-#define CHECK_ARGS(op)                                                                     \
-    do {                                                                                   \
-        tn_##op##_args args = {.struct_size = sizeof args - 1};                            \
-        expect(tni_##op##_make(NULL, &problem, &failure), TN_INVALID_ARGUMENT, "tn_" #op,  \
-               "args is NULL");                                                            \
-        expect(tni_##op##_make(&args, &problem, &failure), TN_INVALID_ARGUMENT, "tn_" #op, \
-               "args->struct_size needs at least");                                        \
-    } while (0)
+#include "ops_elementwise.h"
 
 static piece x, y, z, v;
 
