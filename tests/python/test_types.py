@@ -129,31 +129,38 @@ def test_what_the_extension_takes_is_an_option():
 
 
 A = numpy.ones((1, 1, 4, 4), "f4")
-MISSPELT = {
-    "attention": (A, A, A, "scal", "scale"), "matmul": (A, A, "activaton", "activation"),
-    "attention_backward": (A, A, A, A, A, A, "layot", "layout"), "softmax": (A, "logg", "log"),
-    "attention_merge": (A, A, A, A, "layouts", "layout"), "permute": (A, (0, 1, 2, 3), "output", "out"),
-    "cast": (A, "f64", "outt", "out"), "unary": ("exp", A, "dtyp", "dtype"), "binary": ("add", A, A, "dtyp", "dtype"),
-    "reduce": ("sum", A, "keepdim", "keepdims"), "layer_norm": (A, "eps", "epsilon"),
-    "rms_norm": (A, "eps", "epsilon"), "rotary": (A, A, A, "sizes", "size"), "fill": (A, "valu", "value"),
-}
+def options_of(operator):
+    """Those with a default, and the last parameter."""
+    parameters = list(inspect.signature(operator).parameters.values())
+    return [one.name for one in parameters if one is parameters[-1] or one.default is not one.empty]
 
 
-def test_every_operator_with_options_is_misspelt():
-    assert {getattr(tenon, name) for name in MISSPELT} == set(MAKERS)
+MISSPELT = [(operator.__name__, option) for operator in MAKERS for option in options_of(operator)]
 
 
-@pytest.mark.parametrize("name", MISSPELT)
-def test_misspelt_options(name):
-    *given, wrong, near = MISSPELT[name]
-    told = rf"^{name}\(\) has no option '{wrong}'; did you mean '{near}'\? There are: .*\b{near}\b"
+def test_every_operator_is_misspelt():
+    assert {getattr(tenon, name) for name, _ in MISSPELT} == set(MAKERS)
+
+
+@pytest.mark.parametrize("name, near", MISSPELT)
+def test_misspelt_options(name, near):
+    """The last letter twice."""
+    wrong = near + near[-1]
     operator = getattr(tenon, name)
+    parameters = inspect.signature(operator).parameters
+    assert wrong not in parameters
+    given = [A for one in parameters.values() if one.default is one.empty and one.name != near]
+    told = rf"^{name}\(\) has no option '{wrong}'; did you mean '{near}'\? There are: .*\b{near}\b"
     for call in (operator, lambda *a, **o: tenon.explain(operator, *a, **o),
                  lambda *a, **o: tenon.prepare(operator, *a, **o)):
         with pytest.raises(TypeError, match=told):
             call(*given, **{wrong: 1})
+
+
+@pytest.mark.parametrize("name", sorted({name for name, _ in MISSPELT}))
+def test_missing_arguments(name):
     with pytest.raises(TypeError, match=rf"^{name}\(\) missing"):
-        operator()
+        getattr(tenon, name)()
 
 
 def test_other_type_errors_are_as_they_were():
