@@ -107,6 +107,17 @@ def find_programs(*names):
     return list(found.values())
 
 
+def op_problems():
+    """Test problems of every operator: a dictionary of lists of (aspect, fields)."""
+    done = run(os.path.join(build.folder, "tests", "cli", "op_problems"), env=environment())
+    assert done.returncode == 0, done.stderr
+    found = {}
+    for line in done.stdout.splitlines():
+        op, aspect, fields = line.split()
+        found.setdefault(op, []).append((aspect, fields))
+    return found
+
+
 class Case(unittest.TestCase):
     """A test with a folder of its own, `self.folder`."""
 

@@ -1,5 +1,10 @@
 include(scripts.cmake)
 
+# The operators' test problems as text, for scripts of several folders.
+add_executable(test_cli_op_problems cli/op_problems.c)
+target_link_libraries(test_cli_op_problems PRIVATE tenon tenon_flags)
+set_target_properties(test_cli_op_problems PROPERTIES OUTPUT_NAME op_problems
+  RUNTIME_OUTPUT_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/cli")
 if(UNIX)
   # Pages of machines that are made up, for cli/page.
   add_executable(test_cli_page_big cli/page_big.c)

@@ -1,0 +1,20 @@
+/* op_problems: prints the test problems of every operator that contain no placeholder, a line for each:
+ * operator, aspect, fields. Suites in Python use them for operators that they know nothing about. */
+#include "tenon/module/ops.h"
+#include "tenon/tenon.h"
+
+#include <stdio.h>
+#include <string.h>
+
+int main(void)
+{
+    for (int32_t op = TN_OP_NONE + 1; op < TN_OP_KIND_MAX; op++) {
+        for (const tn_check_aspect *aspect = tn_check_aspects(op); aspect->word; aspect++) {
+            for (const char *const *fields = aspect->templates; *fields; fields++) {
+                if (!strpbrk(*fields, "$&~?"))
+                    printf("%s %s %s\n", tn_op_name(op), aspect->word, *fields);
+            }
+        }
+    }
+    return 0;
+}
