@@ -7,11 +7,11 @@
 #include "../../backends/cuda/attention/attention_dropout.h"
 #include "../../backends/cuda/compile/ready.h"
 #include "../../backends/cuda/kernels/layout.h"
-#include "../../backends/cuda/kernels/rows.h"
 #include "../../backends/cuda/matmul/matmul_finish.h"
 #include "module_host.h"
 #include "op/op.h"
 #include "params.h"
+#include "row_problems.h"
 #include "tenon/module/op/matmul.h"
 
 static void *platform, *compiler;
@@ -36,19 +36,8 @@ static void begin(void)
     }
 }
 
-static const tn_kernel_row *const rows[] = {&cuda_permute_row,
-                                            &cuda_cast_row,
-                                            &cuda_fill_row,
-                                            &cuda_unary_row,
-                                            &cuda_binary_row,
-                                            &cuda_reduce_row,
-                                            &cuda_softmax_row,
-                                            &cuda_norm_row,
-                                            &cuda_rotary_row,
-                                            &cuda_matmul_row,
-                                            &cuda_matmul_int8_row,
-                                            &cuda_attention_row,
-                                            NULL};
+#define ROW_ADDRESS(row) &row,
+static const tn_kernel_row *const rows[] = {CUDA_ROWS(ROW_ADDRESS) NULL};
 
 static const tn_kernel_row *row_of(const tn_op *op)
 {
@@ -64,28 +53,19 @@ static const tn_kernel_row *row_of(const tn_op *op)
     return NULL;
 }
 
-/* Admits, plans and runs a problem, with addresses that nobody reads. */
-static void launch(const char *problem)
+/* Plans and runs an op that the row supports, with addresses that nobody reads. */
+static void launch_op(const tn_kernel_row *row, const tn_op *op, const char *problem)
 {
     void *data[TN_OP_OPERANDS_MAX];
-    char device[64];
-    tn_op op;
     tn_error err;
-    tn_refusal why = {.struct_size = sizeof why};
     uint64_t bytes = 0;
     void *plan = NULL;
-    if (tni_problem_parse(problem, &op, device, sizeof device, &err))
-        fail_msg("%s: %s", problem, err.message);
-    const tn_kernel_row *row = row_of(&op);
-    const tn_query query = {.struct_size = sizeof query, .op = &op, .library_version = -1};
-    if (row->admit(row, &query, &why))
-        fail_msg("%s: refused: %s needs %lld, found %lld: %s", problem, why.what,
-                 (long long)why.needed, (long long)why.found, why.text);
+    const tn_query query = {.struct_size = sizeof query, .op = op, .library_version = -1};
     for (int i = 0; i < TN_OP_OPERANDS_MAX; i++)
         data[i] = (void *)(uintptr_t)(0x10000 * (i + 1));
     tn_run run = {.struct_size = sizeof run,
                   .row = row,
-                  .op = &op,
+                  .op = op,
                   .data = data,
                   .platform = platform,
                   .library = compiler,
@@ -98,6 +78,58 @@ static void launch(const char *problem)
     if (row->run(&run, &err))
         fail_msg("%s: %s: %s", problem, err.where, err.message);
     row->plan_release(&run, plan);
+}
+
+/* Launches a problem with the row that supports it. */
+static void launch(const char *problem)
+{
+    char device[64];
+    tn_op op;
+    tn_error err;
+    tn_refusal why = {.struct_size = sizeof why};
+    if (tni_problem_parse(problem, &op, device, sizeof device, &err))
+        fail_msg("%s: %s", problem, err.message);
+    const tn_kernel_row *row = row_of(&op);
+    const tn_query query = {.struct_size = sizeof query, .op = &op, .library_version = -1};
+    if (row->admit(row, &query, &why))
+        fail_msg("%s: refused: %s needs %lld, found %lld: %s", problem, why.what,
+                 (long long)why.needed, (long long)why.found, why.text);
+    launch_op(row, &op, problem);
+}
+
+/* Whether the list has a problem for the row. */
+static bool is_listed(const tn_kernel_row *row, const char *const *problems, size_t count)
+{
+    bool listed = false;
+    for (size_t i = 0; i < count && !listed; i++) {
+        char device[64];
+        tn_op op;
+        tn_error err;
+        if (tni_problem_parse(problems[i], &op, device, sizeof device, &err))
+            fail_msg("%s: %s", problems[i], err.message);
+        listed = row_of(&op) == row;
+    }
+    return listed;
+}
+
+/* Launches the first smoke problem that the row supports, of one dtype and a sample of the others. */
+static void launch_smoke(const tn_kernel_row *row)
+{
+    const size_t count = tni_smoke_count(row->op);
+    bool launched = false;
+    for (size_t d = 0; row->dtypes[d]; d++) {
+        tn_op op;
+        size_t i = 0;
+        if (launched && !test_sampled(d, 10))
+            continue;
+        while (i < count && !make_row_problem(row, i, row->dtypes[d], &op))
+            i++;
+        if (i < count)
+            launch_op(row, &op, row->name);
+        launched = launched || i < count;
+    }
+    if (!launched)
+        fail_msg("%s supports none of the smoke problems of its operator", row->name);
 }
 
 static void every_row_compiles_and_is_launched(void **state)
@@ -144,6 +176,10 @@ static void every_row_compiles_and_is_launched(void **state)
         assert_true(compiled >= launched);
     else if (launched == (int)count)
         assert_true(compiled >= 1);
+    for (size_t i = 0; rows[i]; i++) {
+        if (!is_listed(rows[i], problems, sizeof problems / sizeof problems[0]))
+            launch_smoke(rows[i]);
+    }
 }
 
 extern const cuda_unit cuda_permute_unit;
