@@ -15,6 +15,9 @@
 #define __launch_bounds__(...)
 #define __align__(n) __attribute__((aligned(n)))
 
+/* Its result has the type of the argument of a kernel. */
+template <class T> T host_args_of(void (*kernel)(T));
+
 struct host_index {
     unsigned x, y, z;
 };

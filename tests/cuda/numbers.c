@@ -3,13 +3,13 @@
  * against the reference. What this shows is the texts' arithmetic and addresses, and how rows fill in their
  * arguments. It shows nothing of NVIDIA's compiler and hardware. */
 #include "finished_row.h"
+#include "row_problems.h"
 #include "scratch.h"
 #include "tenon/tenon.h"
 
 #include "../../backends/cuda/attention/attention_cuda.h"
 #include "../../backends/cuda/attention/attention_dropout.h"
 #include "../../backends/cuda/kernels/layout.h"
-#include "../../backends/cuda/kernels/rows.h"
 #include "tenon/module/attention.h"
 
 #include <dlfcn.h>
@@ -26,32 +26,6 @@ static cuda_kernel *kernels_made;
 
 static char folder[SCRATCH_PATH];
 static const tn_host *lent;
-
-/* Returns the type of the argument of a unit's kernels. */
-static const char *args_of(const cuda_unit *unit)
-{
-    static const struct {
-        const char *unit, *args;
-    } types[] = {
-        {"elementwise.cu", "cuda_each_args"},
-        {"permute.cu", "cuda_each_args"},
-        {"reduce.cu", "cuda_reduce_args"},
-        {"random.cu", "cuda_random_args"},
-        {"matmul_finish.cu", "cuda_matmul_args"},
-        {"matmul.cu", "cuda_matmul_args"},
-        {"attention.cu", "cuda_attention_args"},
-        {"attention_few.cu", "cuda_attention_args"},
-        {"attention_empty.cu", "cuda_attention_args"},
-        {"attention_join.cu", "cuda_attention_args"},
-        {"attention_backward.cu", "cuda_gradient_args"},
-        {"dropout.cu", "cuda_dropout_args"},
-    };
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
-        if (strcmp(types[i].unit, cuda_unit_name(unit)) == 0)
-            return types[i].args;
-    }
-    return "cuda_rows_args";
-}
 
 /* Puts the host's function in the place of an instruction that is written by hand. */
 static void replace(char *text, const char *what, const char *by)
@@ -89,12 +63,15 @@ static void write_source(const cuda_case *wanted, const char *path)
         assert_int_equal(strncmp(line, "-D", 2), 0);
         fprintf(file, "#define %.*s %s\n", (int)(equals - line - 2), line + 2, equals + 1);
     }
-    fprintf(file, "%s\nstatic %s host_args;\nstatic void host_kernel() { %s(host_args); }\n", text,
-            args_of(wanted->unit), wanted->function);
+    fprintf(file, "%s\ntypedef decltype(host_args_of(%s)) host_args_type;\n", text,
+            wanted->function);
     fprintf(file,
+            "static host_args_type host_args;\n"
+            "static void host_kernel() { %s(host_args); }\n"
             "extern \"C\" void host_launch(const void *args, unsigned blocks, unsigned threads)\n"
-            "{ host_args = *(const %s *)args; host_run(host_kernel, blocks, threads); }\n",
-            args_of(wanted->unit));
+            "{ host_args = *(const host_args_type *)args;"
+            " host_run(host_kernel, blocks, threads); }\n",
+            wanted->function);
     assert_int_equal(fclose(file), 0);
     lent->release(lent->self, text);
 }
@@ -202,9 +179,12 @@ static const tn_platform_row platform = {.struct_size = sizeof platform,
                                          .copy = copy};
 static const tn_platform_row *const platforms[] = {&platform, NULL};
 
-enum { ROWS = 15 };
+#define ROW_ADDRESS(row) &row,
+static const tn_kernel_row *const own[] = {CUDA_ROWS(ROW_ADDRESS) ROW_ADDRESS(finished_row)};
+enum { ROWS = sizeof own / sizeof own[0] };
 static tn_kernel_row rows[ROWS];
 static char names[ROWS][64];
+static bool held[ROWS]; /* a problem of the suite's lists was checked with the row */
 static const tn_kernel_row *kernels[ROWS + 1];
 static const tn_module module = {.struct_size = sizeof module,
                                  TN_MODULE_ABI,
@@ -216,21 +196,6 @@ static const tn_module module = {.struct_size = sizeof module,
 /* The module's rows, of another platform and without their library. */
 static tn_status entry(const tn_host *host, const tn_module **out, tn_error *err)
 {
-    static const tn_kernel_row *const own[ROWS] = {&cuda_permute_row,
-                                                   &cuda_cast_row,
-                                                   &cuda_fill_row,
-                                                   &cuda_unary_row,
-                                                   &cuda_binary_row,
-                                                   &cuda_reduce_row,
-                                                   &cuda_softmax_row,
-                                                   &cuda_norm_row,
-                                                   &cuda_rotary_row,
-                                                   &cuda_matmul_row,
-                                                   &cuda_matmul_int8_row,
-                                                   &cuda_attention_row,
-                                                   &cuda_attention_invariant_row,
-                                                   &cuda_attention_backward_row,
-                                                   &finished_row};
     (void)host, (void)err;
     for (int i = 0; i < ROWS; i++) {
         rows[i] = *own[i];
@@ -254,18 +219,31 @@ static void begin(void)
         fail_msg("%s", err.message);
 }
 
-static void hold_by(const char *problem, const char *way)
+static void note_held(const char *name)
 {
-    char text[160], name[64];
+    for (int i = 0; i < ROWS; i++)
+        held[i] = held[i] || strcmp(names[i], name) == 0;
+}
+
+/* Checks a problem, with the name of its device, by a kernel. */
+static void check_by(const char *problem, const char *name)
+{
     tn_check_result result = {.struct_size = sizeof result};
     tn_error err;
-    snprintf(text, sizeof text, "%s@hostcuda:0", problem);
-    snprintf(name, sizeof name, "hostcuda.%.*s.%s", (int)strcspn(problem, ":"), problem, way);
-    const tn_check_args args = {.struct_size = sizeof args, .problem = text, .kernel = name};
+    const tn_check_args args = {.struct_size = sizeof args, .problem = problem, .kernel = name};
     if (tn_check(NULL, &args, &result, &err))
         fail_msg("%s: %s", problem, err.message);
     if (!result.ok)
         fail_msg("%s: %s; seed %llu", problem, result.text, (unsigned long long)result.seed);
+    note_held(name);
+}
+
+static void hold_by(const char *problem, const char *way)
+{
+    char text[160], name[64];
+    snprintf(text, sizeof text, "%s@hostcuda:0", problem);
+    snprintf(name, sizeof name, "hostcuda.%.*s.%s", (int)strcspn(problem, ":"), problem, way);
+    check_by(text, name);
 }
 
 /* Checks a list of problems: all of them in a full run, otherwise the first and a sample. Most of the time goes into the
@@ -981,6 +959,41 @@ static void sequences_without_keys(void **state)
     empties(kernel, true);
 }
 
+/* Checks a row with the smoke problems of its operator, of every dtype the first and a sample. */
+static void check_smoke(const tn_kernel_row *row, const char *name)
+{
+    size_t checked = 0;
+    for (const tn_dtype *dtype = row->dtypes; *dtype; dtype++) {
+        bool first = true;
+        for (size_t i = 0; i < tni_smoke_count(row->op); i++) {
+            tn_op op;
+            tni_buffer text = {0};
+            if ((!first && !test_sampled(checked + i, 40)) ||
+                !make_row_problem(row, i, *dtype, &op))
+                continue;
+            tni_problem_write(&op, "hostcuda:0", &text);
+            assert_false(text.failed);
+            check_by(tni_buffer_text(&text), name);
+            tni_buffer_release(&text);
+            first = false;
+            checked++;
+        }
+    }
+    if (!checked)
+        fail_msg("%s supports none of the smoke problems of its operator", row->name);
+}
+
+/* Rows that no list above has a problem for. */
+static void every_row_is_checked(void **state)
+{
+    (void)state;
+    begin();
+    for (int i = 0; i < ROWS; i++) {
+        if (!held[i])
+            check_smoke(own[i], names[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1005,6 +1018,7 @@ int main(void)
         cmocka_unit_test(random_numbers_have_the_processors_bits),
         cmocka_unit_test(dropout_keeps_what_the_processors_does),
         cmocka_unit_test(sequences_without_keys),
+        cmocka_unit_test(every_row_is_checked), /* last: it needs to know what was checked */
     };
     scratch_make(folder);
     int failed = run_suite("cuda.numbers", tests);
