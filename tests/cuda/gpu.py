@@ -34,6 +34,16 @@ WHOLE = ("i8", "i32", "i64", "u8", "u64")
 
 
 def problems():
+    """Those that are listed here, and the test problems of operators that none of the lists has."""
+    listed = list(listed_problems())
+    yield from listed
+    known = {problem.split(":")[0] for problem in (*listed, *attentions(), *own_attentions())}
+    for op, tested in script.op_problems().items():
+        if op not in known:
+            yield from (f"{op}:{dtype}:{fields}" for dtype in FLOATS for _, fields in tested)
+
+
+def listed_problems():
     """At least one case of every path through the kernels: dense, strided, tiled, rows of every length that
     is shared otherwise, parts."""
     for kind in ("neg", "abs", "sqrt", "rsqrt", "exp", "log", "tanh", "sigmoid", "relu", "gelu",
