@@ -1,6 +1,5 @@
 /* op_problems: prints the test problems of every operator that contain no placeholder, a line for each:
  * operator, aspect, fields. Suites in Python use them for operators that they know nothing about. */
-#include "tenon/module/ops.h"
 #include "tenon/tenon.h"
 
 #include <stdio.h>
@@ -8,7 +7,7 @@
 
 int main(void)
 {
-    for (int32_t op = TN_OP_NONE + 1; op < TN_OP_KIND_MAX; op++) {
+    for (int32_t op = tn_op_next(0); op; op = tn_op_next(op)) {
         for (const tn_check_aspect *aspect = tn_check_aspects(op); aspect->word; aspect++) {
             for (const char *const *fields = aspect->templates; *fields; fields++) {
                 if (!strpbrk(*fields, "$&~?"))

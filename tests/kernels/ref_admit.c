@@ -3,6 +3,8 @@
 
 #include "tenon/check.h"
 #include "tenon/module/op/attention.h"
+#include "tenon/module/op/attention_backward.h"
+#include "tenon/module/op/attention_merge.h"
 #include "tenon/module/op/binary.h"
 #include "tenon/module/op/matmul.h"
 #include "tenon/module/op/norm.h"
