@@ -128,8 +128,12 @@ tn_status tn_matmul_pack(const tn_context *context, const tn_matmul_args *args, 
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tn_matmul_pack", "out is NULL");
     tn_packed *made = tni_alloc_zeroed(1, sizeof *made);
     tni_problem *problem = tni_alloc(sizeof *problem);
-    tn_status status = made && problem ? tni_matmul_make(args, problem, err)
-                                       : tni_no_memory(err, "tn_matmul_pack", "packed operands");
+    if (!made || !problem) {
+        tni_release(made);
+        tni_release(problem);
+        return tni_no_memory(err, "tn_matmul_pack", "packed operands");
+    }
+    tn_status status = tni_matmul_make(args, problem, err);
     if (!status) {
         made->context = tn_context_retain((tn_context *)(uintptr_t)tni_context_or_current(context));
         status = pack_into(args, made, problem, err);
