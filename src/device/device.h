@@ -81,7 +81,7 @@ struct tn_device {
         *_Atomic whole;        /* with properties queried later; owned, NULL until queried */
     _Atomic int64_t silent_ns; /* query failed; retry after this time (ns); or 0 */
     uint64_t cpu_features;     /* TN_CPU_BIT(...) of a described CPU; 0 for other devices */
-    char fault[192];           /* what is wrong with the properties its platform reported; or "" */
+    char fault[192];           /* error in the properties that the platform reported, or "" */
 };
 
 /* What is needed to call a device's module: its row and its handle. */

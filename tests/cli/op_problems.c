@@ -1,4 +1,4 @@
-/* op_problems: prints the test problems of every operator that contain no placeholder, a line for each:
+/* op_problems: prints the fixed test problems of every operator, without those with random sizes, a line for each:
  * operator, aspect, fields. Suites in Python use them for operators that they know nothing about. */
 #include "tenon/tenon.h"
 

@@ -37,7 +37,8 @@ tn_status cuda_elementwise_admit_out(const tn_query *query, tn_refusal *why);
  * dtype. */
 tn_status cuda_elementwise_admit_same(const tn_query *query, tn_refusal *why);
 
-/* The numerics of kernels that round like every other device, and of those that use functions of the device. */
+/* Numerics of kernels: with the same rounding as every other device; with the device's own math
+ * functions, which round differently. */
 #define CUDA_EVERYWHERE (CUDA_REPEATS | TN_NUM_CROSS_DEVICE)
 #define CUDA_REPEATS    (TN_NUM_RUN_TO_RUN | TN_NUM_BATCH_INVARIANT)
 
