@@ -9,6 +9,13 @@
 
 #include <stdlib.h>
 
+/* The process ends without releasing its memory: no search for leaks. */
+TN_MODULE_EXPORT int __lsan_is_turned_off(void); // NOLINT(bugprone-reserved-identifier)
+int __lsan_is_turned_off(void)                   // NOLINT(bugprone-reserved-identifier)
+{
+    return 1;
+}
+
 static void send_stage(void *user, const tni_record *record)
 {
     char line[32];
@@ -54,5 +61,5 @@ int main(int count, char **arguments)
         return 1;
     load(record);
     send_verdict(record);
-    _Exit(0); /* skips exit handlers of foreign code */
+    exit(0); /* runs the module's destructors: a crash there is the module's, too */
 }

@@ -122,10 +122,10 @@ static const char *doing(tn_module_stage stage)
     }
 }
 
-/* Describes how a child ended that did not finish its answer. */
-static void describe_end(const tni_process_end *end, int64_t limit_ns, tni_verdict *out)
+/* Describes how a child ended while `what` ran. */
+static void describe_end(const tni_process_end *end, const char *what, int64_t limit_ns,
+                         tni_verdict *out)
 {
-    const char *what = doing(out->stage);
     char *to = out->message;
     const size_t size = sizeof out->message;
     out->ended_badly = true;
@@ -153,6 +153,14 @@ static void describe_end(const tni_process_end *end, int64_t limit_ns, tni_verdi
                 "report this to the module's author; `tenon modules --fresh` probes it again");
 }
 
+/* Whether the child answered well and then crashed, hung or failed in the module's destructors. The
+ * program that loads the module would do the same at its exit. */
+static bool ended_badly_at_exit(const tni_verdict *verdict, const tni_process_end *end)
+{
+    return verdict->complete && verdict->status == TN_OK &&
+           (end->timed_out || (end->signal && !end->from_outside) || end->exit_code > 0);
+}
+
 tn_status tni_verdict_probe(const char *probe, const char *file, int64_t limit_ns, tni_verdict *out,
                             tn_error *err)
 {
@@ -171,7 +179,9 @@ tn_status tni_verdict_probe(const char *probe, const char *file, int64_t limit_n
     if (status)
         return status;
     if (!verdict.complete)
-        describe_end(&end, limit_ns, &verdict);
+        describe_end(&end, doing(verdict.stage), limit_ns, &verdict);
+    else if (ended_badly_at_exit(&verdict, &end))
+        describe_end(&end, "the end of its process (destructors run then)", limit_ns, &verdict);
     *out = verdict;
     return TN_OK;
 }

@@ -169,6 +169,12 @@ static void module_crashes_or_exits(void **state)
          "its probe ended the process (exit code 7)", "report this to the module's author"},
         {"crashing_properties", TN_STAGE_PROBED, TN_CRASHED,
          "its device_properties crashed (signal 11)", "report this to the module's author"},
+        {"crashing_destructor", TN_STAGE_PROBED, TN_CRASHED,
+         "the end of its process (destructors run then) crashed (signal 11)",
+         "report this to the module's author"},
+        {"exiting_destructor", TN_STAGE_PROBED, TN_CRASHED,
+         "the end of its process (destructors run then) ended the process (exit code 7)",
+         "report this to the module's author"},
     };
     (void)state;
     CHECK_STUBS(modules);
@@ -181,12 +187,13 @@ static bool hangs_at_its_place(const char *folder, int64_t limit_ns, loaded *out
     put_stub(folder, "constructor", "hanging_constructor");
     put_stub(folder, "probe", "hanging_probe");
     put_stub(folder, "properties", "hanging_properties");
+    put_stub(folder, "destructor", "hanging_destructor");
     put_stub(folder, "zz", "good");
     tni_registry_params params = seek_in(folder);
     params.probe_limit_ns = limit_ns;
     trace_begin(folder);
     *out = load(&params);
-    return strcmp(trace_take(), "ccepcepcepcep") == 0;
+    return strcmp(trace_take(), "ccepcepcepcepcep") == 0;
 }
 
 static void module_hangs(void **state)
@@ -199,6 +206,10 @@ static void module_hangs(void **state)
                                    "report this to the module's author"};
     static const expected properties = {"properties", TN_STAGE_PROBED, TN_TIMEOUT,
                                         "its device_properties did not finish within",
+                                        "report this to the module's author"};
+    static const expected destructor = {"destructor", TN_STAGE_PROBED, TN_TIMEOUT,
+                                        "the end of its process (destructors run then) did not "
+                                        "finish within",
                                         "report this to the module's author"};
     char folder[SCRATCH_PATH];
     loaded in;
@@ -214,6 +225,7 @@ static void module_hangs(void **state)
     check_row(&in, &constructor);
     check_row(&in, &probe);
     check_row(&in, &properties);
+    check_row(&in, &destructor);
     check_ready(&in, "zz");
     assert_true(row_of(&in, "probe")->ms >= 300);
     unload(&in);

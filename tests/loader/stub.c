@@ -49,6 +49,9 @@ enum {
     STUB_LOGGING_PROBE,
     STUB_CRASHING_PROPERTIES,
     STUB_HANGING_PROPERTIES,
+    STUB_CRASHING_DESTRUCTOR,
+    STUB_HANGING_DESTRUCTOR,
+    STUB_EXITING_DESTRUCTOR,
     STUB_CRASHING_CONSTRUCTOR,
     STUB_HANGING_CONSTRUCTOR,
     STUB_VENDOR
@@ -93,6 +96,16 @@ __attribute__((constructor)) static void construct(void)
         crash();
     if (STUB == STUB_HANGING_CONSTRUCTOR)
         hang();
+}
+
+__attribute__((destructor)) static void destroy(void)
+{
+    if (STUB == STUB_CRASHING_DESTRUCTOR)
+        crash();
+    if (STUB == STUB_HANGING_DESTRUCTOR)
+        hang();
+    if (STUB == STUB_EXITING_DESTRUCTOR)
+        _exit(7);
 }
 
 /* The devices that the vendor's library counts. */

@@ -61,7 +61,8 @@ foreach(name good other_minor other_major small_table unknown_flags sanitizer_fl
         bad_language bad_communicator borrowed_name no_rows unavailable wordless_probe failing_probe
         starving_probe foreign_words telling_probe no_device negative_devices endless_devices half_there
         crashing_probe exiting_probe hanging_probe straying_probe logging_probe crashing_constructor
-        hanging_constructor crashing_properties hanging_properties)
+        hanging_constructor crashing_properties hanging_properties crashing_destructor
+        hanging_destructor exiting_destructor)
   tenon_stub(${name})
 endforeach()
 tenon_stub(absent_good OF unavailable CALLED good)
