@@ -2,7 +2,7 @@
  * Measures how often the same kernel is chosen, and how long one tuning takes. */
 #include "harness.h"
 
-#include "dispatch/tune/store.h"
+#include "policy/tuning/store.h"
 #include "os/clock.h"
 #include "tenon/tenon.h"
 

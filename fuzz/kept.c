@@ -6,9 +6,9 @@
  *     r   the rest itself: must be read as nothing, unless it happens to be valid
  *     f   the original with changed bytes: two bytes for the offset and one for the change,
  *         repeated; must be read as nothing, unless the changes cancel out */
-#include "dispatch/trust/admission_store.h"
-#include "dispatch/tune/selection.h"
-#include "dispatch/tune/store.h"
+#include "policy/admission/admission_store.h"
+#include "policy/tuning/selection.h"
+#include "policy/tuning/store.h"
 #include "os/sha256.h"
 #include "settings/context.h"
 

@@ -2,7 +2,7 @@
  * written and read again. Inputs are signed first, because otherwise none would pass the
  * checksum. */
 #include "base/alloc.h"
-#include "dispatch/tune/selection.h"
+#include "policy/tuning/selection.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/words.h"
-#include "dispatch/attention/backends.h"
+#include "compat/layer/backends.h"
 #include "plan.h"
 #include "settings/context.h"
 

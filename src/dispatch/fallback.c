@@ -1,7 +1,7 @@
 /* Counts fallbacks when a plan is made. */
 #include "base/log.h"
 #include "declined.h"
-#include "dispatch/attention/request.h"
+#include "policy/backend_names/request.h"
 #include "os/fork.h"
 #include "os/thread.h"
 #include "plan.h"

@@ -3,7 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/words.h"
-#include "dispatch/attention/names.h"
+#include "policy/backend_names/names.h"
 #include "op/op.h"
 #include "os/fork.h"
 #include "os/thread.h"

@@ -6,8 +6,8 @@
 #include "base/out_of_line.h"
 #include "declined.h"
 #include "device/stream/epoch.h"
-#include "dispatch/trust/admission.h"
-#include "dispatch/tune/tuning.h"
+#include "policy/admission/admission.h"
+#include "policy/tuning/tuning.h"
 #include "judge.h"
 #include "os/parallel.h"
 

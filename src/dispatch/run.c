@@ -2,7 +2,7 @@
 #include "base/alloc.h"
 #include "device/graph/graph.h"
 #include "device/stream/trail.h"
-#include "dispatch/check/sample.h"
+#include "policy/admission/sample.h"
 #include "fast_path.h"
 #include "os/parallel.h"
 #include "plan.h"

@@ -1,7 +1,7 @@
 /* Checks the names in rule selectors against the existing kernels and libraries. */
 #include "base/alloc.h"
 #include "base/words.h"
-#include "dispatch/attention/names.h"
+#include "policy/backend_names/names.h"
 #include "registry/registry.h"
 #include "settings/library.h"
 #include "tenon/module/language.h"

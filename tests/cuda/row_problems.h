@@ -4,7 +4,7 @@
 #define TESTS_CUDA_ROW_PROBLEMS_H
 
 #include "../../backends/cuda/kernels/rows.h"
-#include "dispatch/trust/smoke.h"
+#include "policy/admission/smoke.h"
 #include "op/op.h"
 
 #include <stdbool.h>

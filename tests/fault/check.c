@@ -2,8 +2,8 @@
  * does without, and nothing is left behind. */
 #include "fault.h"
 
-#include "dispatch/trust/admission_store.h"
-#include "dispatch/trust/notes.h"
+#include "policy/admission/admission_store.h"
+#include "policy/admission/notes.h"
 #include "settings/context.h"
 #include "tenon/tenon.h"
 

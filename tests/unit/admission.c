@@ -4,8 +4,8 @@
 
 #include "scratch.h"
 
-#include "dispatch/trust/admission_store.h"
-#include "dispatch/trust/smoke.h"
+#include "policy/admission/admission_store.h"
+#include "policy/admission/smoke.h"
 #include "os/thread.h"
 #include "settings/context.h"
 #include "tenon/module/kernel.h"

@@ -4,7 +4,7 @@
 
 #include "scratch.h"
 
-#include "dispatch/trust/admission_store.h"
+#include "policy/admission/admission_store.h"
 #include "os/thread.h"
 #include "settings/context.h"
 #include "tenon/module/kernel.h"

@@ -2,7 +2,7 @@
  * prepared, and in locks. */
 #include "toy.h"
 
-#include "dispatch/lock/lock.h"
+#include "policy/lock/lock.h"
 #include "scratch.h"
 
 /* Two more kernels of the toy: toy.matmul.wide is the fastest for f32, and takes memory aligned to 16 or more;

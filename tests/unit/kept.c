@@ -4,8 +4,8 @@
 
 #include "scratch.h"
 
-#include "dispatch/trust/admission_store.h"
-#include "dispatch/tune/store.h"
+#include "policy/admission/admission_store.h"
+#include "policy/tuning/store.h"
 #include "settings/context.h"
 #include "tenon/tenon.h"
 

@@ -3,8 +3,8 @@
 
 #include "scratch.h"
 
-#include "dispatch/trust/admission.h"
-#include "dispatch/trust/notes.h"
+#include "policy/admission/admission.h"
+#include "policy/admission/notes.h"
 #include "tenon/tenon.h"
 
 /* A kernel as the list of them would have it. */

@@ -3,9 +3,9 @@
 #include "sim.h"
 
 #include "base/alloc.h"
-#include "dispatch/lock/lock.h"
-#include "dispatch/tune/selection.h"
-#include "dispatch/tune/tuning.h"
+#include "policy/lock/lock.h"
+#include "policy/tuning/selection.h"
+#include "policy/tuning/tuning.h"
 #include "fault/fault.h"
 #include "os/file.h"
 #include "os/thread.h"

@@ -1,7 +1,7 @@
 /* The reference computes every op that the checks of arguments accept, of whatever kind and dtypes. */
 #include "ops_check.h"
 
-#include "dispatch/check/oracle.h"
+#include "check/oracle.h"
 #include "op/attention/attention.h"
 #include "op/matmul/matmul.h"
 #include "op/op.h"

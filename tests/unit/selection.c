@@ -3,7 +3,7 @@
 #include "test.h"
 
 #include "base/alloc.h"
-#include "dispatch/tune/selection.h"
+#include "policy/tuning/selection.h"
 #include "fault/fault.h"
 #include "tenon/module/kernel.h"
 #include "tenon/version.h"

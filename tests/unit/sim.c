@@ -1,6 +1,6 @@
 #include "sim.h"
 
-#include "dispatch/tune/tuning.h"
+#include "policy/tuning/tuning.h"
 #include "os/clock.h"
 #include "tenon/module/library.h"
 #include "tenon/module/platform.h"

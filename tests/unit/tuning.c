@@ -1,10 +1,10 @@
 /* Tuning under a clock of the test's own: what noise must not change, what is kept and for how long. */
 #include "sim.h"
 
-#include "dispatch/tune/store.h"
-#include "dispatch/tune/times.h"
-#include "dispatch/tune/tuning.h"
-#include "dispatch/tune/tuning_time.h"
+#include "policy/tuning/store.h"
+#include "policy/tuning/times.h"
+#include "policy/tuning/tuning.h"
+#include "policy/tuning/tuning_time.h"
 #include "fault/fault.h"
 #include "os/cache/cache.h"
 #include "os/thread.h"

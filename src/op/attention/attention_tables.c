@@ -1,7 +1,7 @@
 /* Sample inputs for attention's tables: where sequences begin, how long they are and on which pages,
  * consistent with each other; and the seed of dropout. */
 #include "attention.h"
-#include "dispatch/check/inputs.h"
+#include "check/inputs.h"
 
 /* One table to fill, and the source of random numbers. */
 typedef struct table {

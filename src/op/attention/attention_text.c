@@ -13,7 +13,7 @@
 #include "attention.h"
 #include "base/checked.h"
 #include "base/words.h"
-#include "dispatch/attention/names.h"
+#include "policy/backend_names/names.h"
 #include "op/fields.h"
 #include "tenon/dtype.h"
 

@@ -1,6 +1,6 @@
 #include "attention_backward.h"
 #include "base/alloc.h"
-#include "dispatch/check/inputs.h"
+#include "check/inputs.h"
 #include "dispatch/dispatch.h"
 #include "settings/context.h"
 #include "tenon/module/op/attention.h"

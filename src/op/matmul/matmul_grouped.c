@@ -1,7 +1,7 @@
 /* Several products at once: each is decided by the normal path; those with the same kernel run
  * together. */
 #include "base/alloc.h"
-#include "dispatch/check/sample.h"
+#include "policy/admission/sample.h"
 #include "dispatch/plan.h"
 #include "matmul.h"
 #include "settings/context.h"
