@@ -9,7 +9,6 @@
 #include "base/alloc.h"
 #include "base/out_of_line.h"
 #include "device/stream/epoch.h"
-#include "fast_path.h"
 #include "judge.h"
 #include "os/cpu.h"
 #include "os/fork.h"
@@ -43,8 +42,6 @@ typedef struct thread {
     _Atomic int64_t hits;
     place places[PLACES];
 } thread;
-
-_Thread_local tni_thread_state tni_thread_state_own;
 
 static thread *current_thread(void)
 {
@@ -128,7 +125,8 @@ static void thread_ends(tni_thread_end *end)
     thread *ending = (thread *)end;
     if (current_thread() == ending)
         tni_thread_state_own.kept = NULL;
-    tni_fast_path_release(ending->kept.fast_path);
+    if (ending->kept.fast_path)
+        ending->kept.fast_path_release(ending->kept.fast_path);
     lock_cache();
     *(ending->before ? &ending->before->next : &cache.threads) = ending->next;
     if (ending->next)

@@ -5,6 +5,27 @@
 #include "fast_path.h"
 #include "settings/context.h"
 
+/* Finds or makes the plan of a call's problem, fits the problem, and runs the plan. */
+static tn_status run_problem(const tni_asked *asked, tni_problem *problem, tn_error *err)
+{
+    tni_lease lease;
+    tni_call_args args;
+    memcpy(&args, (const char *)asked->args + asked->class->args.stream, sizeof args);
+    const tni_question question = {.context = asked->context,
+                                   .op = &problem->op,
+                                   .device = problem->device,
+                                   .recorded = tni_is_recorded(args.stream, problem->device)};
+    tn_status status = tni_lease_acquire(&question, false, &lease, err);
+    if (status)
+        return status;
+    tni_plan_fit(lease.plan, problem);
+    if (!lease.stands_in)
+        tni_fast_path_keep(asked, problem, lease.plan);
+    status = tni_plan_run_fitted(lease.plan, asked->context, problem, NULL, &args, err);
+    tni_lease_end(&lease);
+    return status;
+}
+
 tn_status tni_call_run(const tn_context *context, const tni_op_class *class, const void *args,
                        tn_error *err)
 {
@@ -18,7 +39,7 @@ tn_status tni_call_run(const tn_context *context, const tni_op_class *class, con
     if (!status)
         status = class->make(asked.args, &problem, err);
     if (!status)
-        status = tni_dispatch(&asked, &problem, err);
+        status = run_problem(&asked, &problem, err);
     tni_cross_end(&crossing);
     return status;
 }

@@ -1,14 +1,11 @@
 /* Judges every kernel of a platform for one op. Calls and explanations share this code. */
 #include "base/dtype.h"
 #include "declined.h"
-#include "policy/backend_names/request.h"
-#include "policy/lock/lock.h"
-#include "policy/admission/admission.h"
-#include "policy/tuning/tuning.h"
 #include "judge.h"
 #include "os/cpu.h"
 #include "os/cpu_level.h"
 #include "os/parallel.h"
+#include "policy.h"
 #include "settings/context.h"
 #include "settings/table.h"
 
@@ -36,20 +33,36 @@ static bool is_cpu_here(const tn_device *device)
     return device->platform->known->kind == TN_PLATFORM_CPU && !device->plans_only;
 }
 
+static void judge_contender(const tni_question *question, tni_contender *to)
+{
+    TNI_POLICIES_EACH (policy) {
+        if (policy->judge)
+            policy->judge(question, to);
+    }
+}
+
+static bool policies_permit(const tni_question *question, tni_contender *to)
+{
+    TNI_POLICIES_EACH (policy) {
+        if (policy->permit && !policy->permit(question, to))
+            return false;
+    }
+    return true;
+}
+
 /* Returns whether only a permission of the operating system is missing for the kernel to run. */
 static bool waits_for_permission(const tni_question *question, const tni_kernel *kernel)
 {
     const uint64_t amx = TN_CPU_BIT(AMX_TILE) | TN_CPU_BIT(AMX_INT8) | TN_CPU_BIT(AMX_BF16);
     uint64_t lacks = kernel->row->cpu_needs & ~tni_cpu_features();
-    tni_judgement judged;
     if (!lacks || lacks & ~(amx & tni_cpu_mask()) ||
         !computes_with(kernel->row, first_operand(question->op)->dtype))
         return false;
     if (question->only)
         return kernel == question->only;
-    tni_rules_judge_but(question->context->rules, &kernel->names,
-                        tni_backend_ignored_setting(question->op), &judged);
-    return judged.says != TNI_JUDGED_FORBIDDEN && judged.says != TNI_JUDGED_PASSED_OVER;
+    tni_contender candidate = {.kernel = kernel};
+    judge_contender(question, &candidate);
+    return policies_permit(question, &candidate);
 }
 
 void tni_decide_request(const tni_question *question)
@@ -112,6 +125,27 @@ static bool features_permit(const tni_asking *asking, const tn_kernel_row *row, 
                       words[0] ? words : "a feature without a name in this version");
 }
 
+/* Whether the kernel is as reproducible as the setting demands. */
+static bool determinism_permits(const tni_question *question, const tni_kernel *kernel,
+                                tn_refusal *why)
+{
+    static const struct {
+        const char *word;
+        uint64_t bit;
+    } classes[] = {[TN_RUN_TO_RUN] = {"run-to-run", TN_NUM_RUN_TO_RUN},
+                   [TN_BATCH_INVARIANT] = {"batch-invariant", TN_NUM_BATCH_INVARIANT},
+                   [TN_CROSS_DEVICE] = {"cross-device", TN_NUM_CROSS_DEVICE}};
+    const int64_t required = tn_setting_value(question->context, TN_SETTING_DETERMINISM);
+    for (int64_t i = TN_RUN_TO_RUN; i <= required; i++) {
+        if (!(kernel->row->numerics & classes[i].bit))
+            return tni_refuse(why, TN_REFUSE_DETERMINISM, classes[i].word, 1, 0,
+                              "it does not guarantee %s, which %s=%s requires", classes[i].word,
+                              tni_setting_row_of(TN_SETTING_DETERMINISM)->facts.key,
+                              classes[required].word);
+    }
+    return true;
+}
+
 bool tni_mask_permits(const tn_kernel_row *row, tn_refusal *why)
 {
     if (!row->library || !tni_cpu_is_masked())
@@ -141,32 +175,6 @@ static bool cpu_permits(const tni_asking *asking, const tn_kernel_row *row, tn_r
     return tni_refuse(why, TN_REFUSE_DEVICE, "instructions", 1, 0,
                       "it needs instructions that are not usable here: %s%s%s", words,
                       *reason ? "; " : "", reason);
-}
-
-bool tni_rules_permit(const tni_judgement *judged, tn_refusal *why)
-{
-    int32_t says = judged->says;
-    if (says != TNI_JUDGED_FORBIDDEN && says != TNI_JUDGED_PASSED_OVER)
-        return true;
-    const tni_rule *rule = judged->rule;
-    const tni_setting_row *row = tni_setting_row_of(rule->setting);
-    const char *const off[] = {row->facts.key, " is off, set by the ", tn_level_name(rule->level),
-                               NULL};
-    if (row->kind == TN_VALUE_BOOL)
-        return tni_refuse_words(why, TN_REFUSE_RULE, "switch", off);
-    bool forbidden = says == TNI_JUDGED_FORBIDDEN;
-    bool by_switch = forbidden && rule->setting != TN_SETTING_RULES;
-    const char *const words[] = {forbidden ? "it is forbidden" : "another one is required",
-                                 " by the rule ",
-                                 tn_strength_name(rule->strength),
-                                 ":",
-                                 rule->text,
-                                 " of the ",
-                                 tn_level_name(rule->level),
-                                 by_switch ? ", set by " : "",
-                                 by_switch ? row->facts.key : "",
-                                 NULL};
-    return tni_refuse_words(why, TN_REFUSE_RULE, forbidden ? "forbid" : "require", words);
 }
 
 /* Shortens a text: first removes phrases that the following words repeat, then cuts at the end. A
@@ -325,14 +333,28 @@ static bool is_admitted(const tni_contender *v)
     return v->verdict == TN_VERDICT_ADMITTED || v->verdict == TN_VERDICT_UNTESTED;
 }
 
-static void check_trust(const tni_asking *asking, int64_t version, tni_contender *to)
+static void explain_incapable(const tni_question *question, tni_contender *to)
 {
-    const tni_question *q = asking->question;
-    switch (tni_trust_of(q, to->kernel, version, &to->why)) {
-    case TNI_TRUST_QUARANTINED: to->verdict = TN_VERDICT_QUARANTINED; break;
-    case TNI_TRUST_UNTESTED: to->verdict = TN_VERDICT_UNTESTED; break;
-    case TNI_TRUST_UNTESTABLE: to->verdict = TN_VERDICT_REFUSED; break;
-    default: to->verdict = TN_VERDICT_ADMITTED; break;
+    TNI_POLICIES_EACH (policy) {
+        if (policy->explain)
+            policy->explain(question, to);
+    }
+}
+
+/* Asks the policies about a candidate that can compute the problem. */
+static void admit_capable(const tni_question *question, int64_t version, tni_contender *to)
+{
+    to->verdict = TN_VERDICT_ADMITTED;
+    TNI_POLICIES_EACH (policy) {
+        if (!policy->admit || policy->admit(question, version, to))
+            continue;
+        if (is_admitted(to))
+            to->verdict = TN_VERDICT_REFUSED;
+        return;
+    }
+    TNI_POLICIES_EACH (policy) {
+        if (policy->rank)
+            policy->rank(question, to);
     }
 }
 
@@ -340,32 +362,21 @@ static void check_trust(const tni_asking *asking, int64_t version, tni_contender
 static void run_tests(const tni_asking *asking, const tni_kernel *kernel, tni_contender *to)
 {
     const tni_question *q = asking->question;
-    bool free = q->only != NULL; /* rules, lock and trust are ignored */
+    const bool free = q->only != NULL; /* no policies */
     int64_t version = -1;
     if (!free)
-        tni_attention_judge(q, to);
+        judge_contender(q, to);
     if (!dtype_permits(asking, kernel->row, &to->why) ||
         !features_permit(asking, kernel->row, &to->why) ||
-        (!free && (!tni_numerics_permit(q, kernel, &to->why) ||
-                   !tni_attention_permits(q, asking->request, to) ||
-                   !tni_rules_permit(&to->judged, &to->why))))
+        (!free && (!determinism_permits(q, kernel, &to->why) || !policies_permit(q, to))))
         return;
-    if (!is_capable(asking, kernel, &version, to)) {
-        if (!free && to->why.code == TN_REFUSE_ALIGNMENT)
-            tni_lock_explain_alignment(q, kernel, &to->why);
-        return;
-    }
-    if (free) {
-        to->verdict = TN_VERDICT_ADMITTED;
-        return;
-    }
-    if (!tni_lock_permits(q, kernel, version, &to->why) ||
-        tni_known_bad(kernel, q->op, tni_device_described(q->device), version, &to->why) ||
-        tni_declined(q, to, &to->why))
-        return;
-    check_trust(asking, version, to);
-    if (is_admitted(to))
-        to->tuned_us = tni_tuned_us(q, kernel, &to->level_us);
+    const bool capable = is_capable(asking, kernel, &version, to);
+    if (free)
+        to->verdict = capable ? TN_VERDICT_ADMITTED : TN_VERDICT_REFUSED;
+    else if (!capable)
+        explain_incapable(q, to);
+    else if (!tni_declined(q, to, &to->why))
+        admit_capable(q, version, to);
 }
 
 static void judge_kernel(const tni_asking *asking, const tni_kernel *kernel, tni_contender *to)
@@ -466,24 +477,29 @@ static void judge_all(const tni_asking *asking, const tni_kernel *const *kernels
     }
 }
 
+static tn_status check_policies(const tni_question *question, tn_error *err)
+{
+    tn_status status = TN_OK;
+    TNI_POLICIES_EACH (policy) {
+        if (!status && policy->check)
+            status = policy->check(question, err);
+    }
+    return status;
+}
+
 tn_status tni_decide(const tni_question *question, tni_choice *out, tn_error *err)
 {
     const tni_kernel *const *kernels;
     tni_asking asking;
     tn_op shown;
-    tni_backend_request request;
     tn_status status =
         tni_kernels_of(question->device->platform->name, question->op->kind, &kernels, err);
-    if (!status)
-        status = tni_attention_request_check(question, err);
+    if (!status && !question->only)
+        status = check_policies(question, err);
     if (status)
         return status;
     tni_decide_request(question);
     init_asking(question, &shown, &asking);
-    if (asking.class->group == TNI_OPS_ATTENTION) {
-        tni_backend_request_find(question, &request);
-        asking.request = &request;
-    }
     judge_all(&asking, kernels, out);
     sort_contenders(out);
     while (out->admitted < out->count && is_admitted(&out->candidates[out->admitted]))
@@ -493,24 +509,21 @@ tn_status tni_decide(const tni_question *question, tni_choice *out, tn_error *er
     return TN_OK;
 }
 
-int32_t tni_refusal_progress(int32_t code)
+static bool is_asked_for(const tni_question *question, const tni_contender *v)
 {
-    enum { OF_ITS_OWN = 7 };
-    static const uint8_t late[TN_REFUSE_COUNT] = {
-        [TN_REFUSE_DTYPE] = 1,       [TN_REFUSE_FEATURE] = 2, [TN_REFUSE_PRECISION] = 3,
-        [TN_REFUSE_DETERMINISM] = 3, [TN_REFUSE_RULE] = 4,    [TN_REFUSE_DEVICE] = 5,
-        [TN_REFUSE_LIBRARY] = 6,     [TN_REFUSE_LOCK] = 8,    [TN_REFUSE_KNOWN_BAD] = 9,
-        [TN_REFUSE_QUARANTINE] = 10};
-    return late[code] ? late[code] : OF_ITS_OWN;
+    TNI_POLICIES_EACH (policy) {
+        if (policy->asks_for && policy->asks_for(question, v))
+            return true;
+    }
+    return false;
 }
 
-/* Returns how many tests a candidate passed before it was refused. A candidate that a rule requires
- * or the lock names ranks above all others. */
-static int32_t count_passed(const tni_contender *v, const char *locked)
+/* Returns how many tests a candidate passed before it was refused. A candidate that a policy asks
+ * for ranks above all others. */
+static int32_t count_passed(const tni_question *question, const tni_contender *v)
 {
     enum { ASKED_FOR = 20 };
-    bool named = v->judged.says == TNI_JUDGED_REQUIRED || strcmp(v->kernel->row->name, locked) == 0;
-    return (named ? ASKED_FOR : 0) + tni_refusal_progress(v->why.code);
+    return (is_asked_for(question, v) ? ASKED_FOR : 0) + tni_refusal_progress(v->why.code);
 }
 
 /* Returns the refused candidate that passed the most tests. */
@@ -518,10 +531,8 @@ static const tni_contender *closest_contender(const tni_question *question,
                                               const tni_choice *choice)
 {
     const tni_contender *best = &choice->candidates[0];
-    char room[TNI_LOCK_KERNEL];
-    const char *locked = tni_lock_names(question, room);
     for (size_t i = 1; i < choice->count; i++) {
-        if (count_passed(&choice->candidates[i], locked) > count_passed(best, locked))
+        if (count_passed(question, &choice->candidates[i]) > count_passed(question, best))
             best = &choice->candidates[i];
     }
     return best;
@@ -538,7 +549,11 @@ tn_status tni_choice_refused(const tni_question *question, const tni_choice *cho
     const tni_op_class *class = tni_op_class_of(question->op->kind);
     bool request = false, busy = false;
     tni_buffer text = {0};
-    tn_status told = tni_attention_refused(question, choice, err);
+    tn_status told = TN_OK;
+    TNI_POLICIES_EACH (policy) {
+        if (!told && !question->only && policy->refused)
+            told = policy->refused(question, choice, err);
+    }
     if (told)
         return told;
     if (choice->count == 0)

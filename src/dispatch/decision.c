@@ -3,8 +3,8 @@
 
 #include "base/alloc.h"
 #include "base/words.h"
-#include "compat/layer/backends.h"
 #include "plan.h"
+#include "policy.h"
 #include "settings/context.h"
 
 struct tn_decision {
@@ -14,34 +14,12 @@ struct tn_decision {
     char *problem;
     tn_error failure;             /* status TN_OK if a kernel would be taken */
     const char *unmet;            /* one of the context's rules */
-    tni_backends *backends;       /* for attention; otherwise NULL */
+    tni_backends *backends;       /* for ops that have names of backends; otherwise NULL */
     const tn_candidate *runs_now; /* one of the candidates, or NULL */
     size_t count;
     tn_candidate candidates[TNI_CANDIDATES_MOST];
     tni_choice choice;
 };
-
-const char *tn_verdict_name(int32_t verdict)
-{
-    switch (verdict) {
-#define NAME(NAME_, number, word) \
-    case number: return word;
-        TN_VERDICT_LIST(NAME)
-#undef NAME
-    default: return "unknown";
-    }
-}
-
-const char *tn_refusal_name(int32_t code)
-{
-    switch (code) {
-#define NAME(NAME_, number, word) \
-    case number: return word;
-        TN_REFUSAL_LIST(NAME)
-#undef NAME
-    default: return "unknown";
-    }
-}
 
 static void fill_candidate(const tni_contender *v, tn_candidate *out)
 {
@@ -65,6 +43,16 @@ static void fill_candidate(const tni_contender *v, tn_candidate *out)
                           .why = v->why.code ? &v->why : NULL,
                           .predicted_by = v->by_cost ? "cost" : "figures",
                           .note = v->why.code ? "" : v->why.text};
+}
+
+/* Returns the policy's table of backends. */
+static const tni_backend_table *backend_table(void)
+{
+    TNI_POLICIES_EACH (policy) {
+        if (policy->backends)
+            return policy->backends;
+    }
+    return NULL;
 }
 
 /* Returns the status that a call with these arguments (may be NULL) would have for a candidate. */
@@ -106,11 +94,10 @@ static void find_next_run(tn_decision *decision, const tni_question *question,
     }
     if (decision->candidates[0].verdict == TN_VERDICT_CHOSEN)
         decision->candidates[0].verdict = TN_VERDICT_ADMITTED;
-    if (decision->backends)
-        tni_backends_unpick(decision->backends);
+    backend_table()->unpick(decision->backends);
 }
 
-static tn_status fill_decision(tn_decision *decision, const tni_backend_bounds *bounds,
+static tn_status fill_decision(tn_decision *decision, const struct tni_backend_bounds *bounds,
                                const tni_call_args *args, tn_error *err)
 {
     const tni_question question = {
@@ -124,8 +111,7 @@ static tn_status fill_decision(tn_decision *decision, const tni_backend_bounds *
     decision->count = decision->choice.count;
     for (size_t i = 0; i < decision->count; i++)
         fill_candidate(&decision->choice.candidates[i], &decision->candidates[i]);
-    if (tn_op_attention(&decision->op))
-        status = tni_backends_make(&question, &decision->choice, bounds, &decision->backends, err);
+    status = backend_table()->make(&question, &decision->choice, bounds, &decision->backends, err);
     if (status)
         return status;
     if (decision->choice.admitted == 0)
@@ -138,7 +124,7 @@ static tn_status fill_decision(tn_decision *decision, const tni_backend_bounds *
 }
 
 static tn_status explain_op(const tn_context *context, const tn_op *op, tn_device *device,
-                            const tni_backend_bounds *bounds, const tni_call_args *args,
+                            const struct tni_backend_bounds *bounds, const tni_call_args *args,
                             tn_decision **out, tn_error *err)
 {
     if (!out)
@@ -162,7 +148,8 @@ static tn_status explain_op(const tn_context *context, const tn_op *op, tn_devic
 }
 
 tn_status tni_explain_within(const tn_context *context, const tn_op *op, tn_device *device,
-                             const tni_backend_bounds *bounds, tn_decision **out, tn_error *err)
+                             const struct tni_backend_bounds *bounds, tn_decision **out,
+                             tn_error *err)
 {
     return explain_op(context, op, device, bounds, NULL, out, err);
 }
@@ -216,7 +203,7 @@ void tn_decision_release(tn_decision *decision)
     if (!decision)
         return;
     tn_context_release(decision->context);
-    tni_backends_release(decision->backends);
+    backend_table()->release(decision->backends);
     tni_release(decision->problem);
     tni_release(decision);
 }
@@ -272,10 +259,10 @@ tn_device *tn_decision_device(const tn_decision *decision)
 
 size_t tn_decision_backend_count(const tn_decision *decision)
 {
-    return decision && decision->backends ? decision->backends->count : 0;
+    return decision ? backend_table()->count(decision->backends) : 0;
 }
 
 const tn_backend *tn_decision_backend(const tn_decision *decision, size_t index)
 {
-    return index < tn_decision_backend_count(decision) ? &decision->backends->rows[index] : NULL;
+    return decision ? backend_table()->at(decision->backends, index) : NULL;
 }

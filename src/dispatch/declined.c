@@ -69,14 +69,15 @@ void tni_declined_note(const tni_state *state, const char *text)
     unlock_declined();
 }
 
-bool tni_declined(const tni_question *question, const tni_contender *of, tn_refusal *why)
+bool tni_declined_any(void)
 {
-    tni_state state;
-    if (atomic_load_explicit(&list.count, memory_order_acquire) == 0)
-        return false;
-    tni_state_init(question, of, &state);
+    return atomic_load_explicit(&list.count, memory_order_acquire) > 0;
+}
+
+bool tni_declined_find(const tni_state *state, tn_refusal *why)
+{
     lock_declined();
-    const declined *found = find_declined(&state);
+    const declined *found = find_declined(state);
     if (found)
         (void)tni_refuse(why, TN_REFUSE_OTHER, declined_what, 1, 0, "%s", found->text);
     unlock_declined();

@@ -137,9 +137,6 @@ typedef struct tni_asked {
     const void *args; /* may be NULL or invalid until the problem is made */
 } tni_asked;
 
-/* Finds or makes the plan of a call's problem, fits the problem, and runs the plan. */
-tn_status tni_dispatch(const tni_asked *asked, tni_problem *problem, tn_error *err);
-
 /* Parses a problem's text into an op and a device. Without a device in the text, uses "best". */
 tn_status tni_question_parse(const char *problem, tn_op *out_op, tn_device **out_device,
                              tn_error *err);

@@ -1,7 +1,6 @@
 /* Counts fallbacks when a plan is made. */
 #include "base/log.h"
 #include "declined.h"
-#include "policy/backend_names/request.h"
 #include "os/fork.h"
 #include "os/thread.h"
 #include "plan.h"
@@ -69,7 +68,7 @@ static bool rule_applies(const tni_rule *rule, const tni_question *question,
 const tni_rule *tni_fallback_unmet(const tni_question *question, const tni_contender *chosen)
 {
     const tni_rules *rules = question->context->rules;
-    const tn_setting ignored = tni_backend_ignored_setting(question->op);
+    const tn_setting ignored = tni_op_replaces(question->op);
     if (question->only)
         return NULL;
     for (size_t i = 0; i < tni_rules_count(rules); i++) {

@@ -221,9 +221,10 @@ bool tni_fast_path_lookup(const tni_asked *asked, tn_status *out_status, tn_erro
     return true;
 }
 
-void tni_fast_path_release(struct tni_fast_path *fast_path)
+/* Releases the calls that a thread remembers, when it ends. */
+static void release_calls(struct tni_fast_path *fast_path)
 {
-    for (size_t i = 0; fast_path && i < CALLS; i++)
+    for (size_t i = 0; i < CALLS; i++)
         forget_call(fast_path, i);
     tni_release(fast_path);
 }
@@ -235,6 +236,8 @@ static table *make_room(void)
     tni_thread_kept *kept = tni_thread_state_own.kept;
     if (kept && !kept->fast_path)
         kept->fast_path = tni_alloc_zeroed(1, sizeof *kept->fast_path);
+    if (kept)
+        kept->fast_path_release = release_calls;
     return kept ? kept->fast_path : NULL;
 }
 

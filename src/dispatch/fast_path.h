@@ -11,8 +11,4 @@ bool tni_fast_path_lookup(const tni_asked *asked, tn_status *out_status, tn_erro
 /* Remembers a call that was checked and planned, from its second occurrence on. */
 void tni_fast_path_keep(const tni_asked *asked, const tni_problem *problem, tni_plan *plan);
 
-/* Releases the calls that a thread remembers, when it ends. Accepts NULL. */
-struct tni_fast_path;
-void tni_fast_path_release(struct tni_fast_path *fast_path);
-
 #endif

@@ -12,20 +12,13 @@ typedef struct tni_asking {
     int32_t threads;
     double flops;
     double bytes;
-    const struct tni_backend_request *request; /* for attention; NULL for other ops */
     tn_op *
         shown; /* the question's op as the current kernel sees it: alignments limited to what the kernel distinguishes */
 } tni_asking;
 
-/* Returns false and sets `why` if rules forbid the candidate or require another one. */
-bool tni_rules_permit(const tni_judgement *judged, tn_refusal *why);
-
 /* Returns false and sets `why` for a row of this processor that uses a library while cpu.isa_mask
  * hides instructions: libraries choose instructions themselves and do not report which. */
 bool tni_mask_permits(const tn_kernel_row *row, tn_refusal *why);
-
-/* Whether the settings allow the kernel's numerics: precision, determinism, narrow accumulators. */
-bool tni_numerics_permit(const tni_question *question, const tni_kernel *kernel, tn_refusal *why);
 
 /* Makes the query that a row's pure functions get. `library_version` is -1 if unknown. */
 void tni_query_make(const tni_asking *asking, int64_t library_version, tn_query *out);

@@ -3,10 +3,10 @@
 
 #include "base/alloc.h"
 #include "base/words.h"
-#include "policy/backend_names/names.h"
 #include "op/op.h"
 #include "os/fork.h"
 #include "os/thread.h"
+#include "policy.h"
 #include "registry/registry.h"
 #include "settings/library.h"
 
@@ -121,9 +121,11 @@ static tni_kernel *make_kernel(const tn_kernel_row *row, const tni_record *recor
                                     .backend = row->backend ? row->backend : "",
                                     .platform = row->platform,
                                     .language = "",
-                                    .library_other = other_name(kernel->library),
-                                    .op_other = tni_backend_op(row),
-                                    .backend_others = tni_backend_others(row)};
+                                    .library_other = other_name(kernel->library)};
+    TNI_POLICIES_EACH (policy) {
+        if (policy->name_row)
+            policy->name_row(row, &kernel->names);
+    }
     kernel->alignment = TN_HAS(row, tn_kernel_row, alignment) ? row->alignment + !row->alignment
                                                               : TN_OP_ALIGNMENT_MAX;
     kernel->own = tni_record_is_own(record);

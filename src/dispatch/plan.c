@@ -2,45 +2,16 @@
 #include "plan.h"
 
 #include "base/alloc.h"
-#include "base/log.h"
 #include "base/out_of_line.h"
 #include "declined.h"
-#include "device/stream/epoch.h"
-#include "policy/admission/admission.h"
-#include "policy/tuning/tuning.h"
-#include "judge.h"
-#include "os/parallel.h"
+#include "policy.h"
 
 static const char where[] = "plan";
-
-/* Opens the kernel's library. *out_version is -1 if it has none. The library was already opened
- * when the kernel was judged. */
-static tn_status open_library(const tni_kernel *kernel, void **out_self, int64_t *out_version,
-                              tn_error *err)
-{
-    *out_self = NULL;
-    *out_version = -1;
-    if (!kernel->library)
-        return TN_OK;
-    return tni_library_open(kernel->library, kernel->record, out_self, out_version, err);
-}
 
 /* Failures caused by the current moment or the device, not by a kernel. */
 static bool is_for_now(tn_status status)
 {
     return status == TN_BUSY || status == TN_OUT_OF_MEMORY || status == TN_DEVICE_LOST;
-}
-
-/* The kernel's library cannot start here: the cause is the machine, not the problem. */
-static bool does_not_serve(tn_status status)
-{
-    return status == TN_UNAVAILABLE || status == TN_INCOMPATIBLE;
-}
-
-/* Failures to make a plan that are permanent for this kernel in this process, not temporary. */
-static bool is_declined(tn_status status)
-{
-    return status == TN_UNSUPPORTED || does_not_serve(status);
 }
 
 /* The test failed because the kernel's library does not work here, so making its plan would fail
@@ -60,10 +31,12 @@ static bool test_candidate(const tni_question *question, const tni_contender *ca
 {
     void *self;
     int64_t version;
-    tn_status status = open_library(candidate->kernel, &self, &version, why);
-    if (!status)
-        status = tni_trust_examine(question, candidate->kernel, version, why);
-    if (does_not_serve(status))
+    tn_status status = tni_kernel_open_library(candidate->kernel, &self, &version, why);
+    TNI_POLICIES_EACH (policy) {
+        if (!status && policy->test)
+            status = policy->test(question, candidate, version, why);
+    }
+    if (tni_does_not_serve(status))
         record_declined(question, candidate, why->message);
     return status == TN_OK;
 }
@@ -84,12 +57,23 @@ static bool find_tested(const tni_question *question, const tni_choice *choice, 
     return false;
 }
 
+/* Returns true if something was measured and the decision must be made again. */
+static bool measure_candidates(const tni_question *question, const tni_choice *choice)
+{
+    bool measured = false;
+    TNI_POLICIES_EACH (policy) {
+        if (policy->measure)
+            measured = policy->measure(question, choice) || measured;
+    }
+    return measured;
+}
+
 tn_status tni_choose(const tni_question *question, tni_choice *out_choice, size_t *out_index,
                      tn_error *err)
 {
     enum { ROUNDS = 2 * TNI_CANDIDATES_MOST };
     tn_error why = {0};
-    bool tuned = question->only != NULL;
+    bool measured = question->only != NULL;
     for (int32_t round = 0; round < ROUNDS; round++) {
         tn_status status = tni_decide(question, out_choice, err);
         if (status)
@@ -105,125 +89,18 @@ tn_status tni_choose(const tni_question *question, tni_choice *out_choice, size_
         if (*out_index == out_choice->admitted)
             return tn_fail(err, is_for_now(why.status) ? why.status : TN_BUSY, why.native_code,
                            where, "no kernel could be tested; the last error: %s", why.message);
-        if (tuned || !tni_tuning_is_due(question, out_choice))
+        if (measured || !measure_candidates(question, out_choice))
             return TN_OK;
-        tuned = true;
-        (void)tni_tune(question, out_choice, NULL); /* without times, predictions are used */
+        measured = true;
     }
     return tn_fail(err, TN_INTERNAL, 0, where, "verdicts changed %d times during the decision",
                    ROUNDS);
 }
 
-void tni_state_init(const tni_question *question, const tni_contender *of, tni_state *out)
-{
-    const tni_kernel *kernel = of->kernel;
-    tn_op op;
-    tni_op_free(question->op, kernel->row->free_dims, &op);
-    atomic_init(&out->references, 1);
-    out->next = NULL;
-    out->kept = 0;
-    out->kernel = kernel;
-    out->device = question->device;
-    out->bytes = 0;
-    out->workspace = kernel->row->free_dims ? 0 : of->workspace;
-    out->key_count = tni_op_key_up_to(&op, kernel->alignment, out->key);
-    out->key[out->key_count++] = (uint32_t)tni_device_epoch(question->device);
-    out->key[out->key_count++] = out->workspace;
-    out->hash = (uint64_t)(uintptr_t)kernel;
-    for (size_t i = 0; i < out->key_count; i++)
-        out->hash = tni_hash_mix(out->hash, out->key[i]);
-}
-
-/* An op without elements is not run and needs no native plan: libraries refuse to make one. The
- * plan of a row with free dimensions also serves other sizes. */
-static bool is_never_run(const tn_op *op, const tn_kernel_row *row)
-{
-    return !row->free_dims && tni_op_is_empty(op);
-}
-
-static tn_status make_native(const tni_question *question, tni_state *state, tn_error *err)
-{
-    static void *const nothing[TN_OP_OPERANDS_MAX] = {NULL};
-    const tni_kernel *kernel = state->kernel;
-    tn_op shown;
-    tn_error said = {0};
-    int64_t version;
-    tni_call call;
-    void *plan = NULL;
-    tn_status status = tni_device_open(question->device, where, &call, err);
-    state->made_with = (tn_run){.struct_size = sizeof(tn_run),
-                                .row = kernel->row,
-                                .data = nothing,
-                                .platform = status ? NULL : call.self,
-                                .host = &kernel->record->host,
-                                .device = status ? 0 : call.device,
-                                .threads = tni_parallel_threads_hint()};
-    if (!status)
-        status = open_library(kernel, &state->made_with.library, &version, err);
-    if (status || !kernel->row->plan || is_never_run(question->op, kernel->row))
-        return status;
-    tni_op_copy(question->op, &shown);
-    if (kernel->talker)
-        tni_library_apply_verbosity(kernel->talker, question->context);
-    tni_alignments_set(&shown, tni_state_alignments(state));
-    state->made_with.op = &shown;
-    state->made_with.workspace_bytes = state->workspace;
-    status = kernel->row->plan(&state->made_with, &plan, &state->bytes, &said);
-    state->made_with.plan = plan;
-    state->made_with.op = NULL;
-    state->made_with.workspace_bytes = 0;
-    return tni_device_result_check(&call, kernel->row->name, status, &said, err);
-}
-
-tn_status tni_state_make(const tni_question *question, const tni_state *like, tni_state **out,
-                         tn_error *err)
-{
-    tni_state *made = tni_alloc(sizeof *made);
-    if (!made)
-        return tni_no_memory(err, where, "a plan");
-    tn_error said = {0};
-    *made = *like;
-    atomic_init(&made->references, 1);
-    tn_status status = make_native(question, made, &said);
-    if (is_declined(status))
-        tni_declined_note(made, said.message);
-    if (is_declined(status))
-        tni_log(does_not_serve(status) ? TN_LOG_WARNING : TN_LOG_INFO,
-                does_not_serve(status) ? "%s cannot be used on this device: %s"
-                                       : "%s does not support a problem: %s",
-                like->kernel->row->name, said.message);
-    if (status && err)
-        *err = said;
-    if (status)
-        tni_release(made);
-    else
-        *out = made;
-    return status;
-}
-
 bool tni_choose_again(const tni_question *question, const tni_contender *tried, tn_status status)
 {
     tn_refusal why = {.struct_size = sizeof why};
-    return is_declined(status) && !question->only && tni_declined(question, tried, &why);
-}
-
-tni_state *tni_state_retain(tni_state *state)
-{
-    atomic_fetch_add_explicit(&state->references, 1, memory_order_relaxed);
-    return state;
-}
-
-/* If the device was lost or reset since, the kernel's plan was lost with it and is not released. */
-void tni_state_release(tni_state *state)
-{
-    tni_call call;
-    if (!state || atomic_fetch_sub_explicit(&state->references, 1, memory_order_acq_rel) != 1)
-        return;
-    const tn_kernel_row *row = state->kernel->row;
-    if (row->plan_release && state->made_with.plan &&
-        tni_device_open_to_return(state->device, &call))
-        row->plan_release(&state->made_with, state->made_with.plan);
-    tni_release(state);
+    return tni_declined_by(status) && !question->only && tni_declined(question, tried, &why);
 }
 
 tn_status tni_plan_bind(const tni_question *question, const tni_contender *chosen, tni_state *state,

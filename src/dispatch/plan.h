@@ -53,6 +53,11 @@ struct tni_plan {
 tn_status tni_choose(const tni_question *question, tni_choice *out_choice, size_t *out_index,
                      tn_error *err);
 
+/* Opens the kernel's library, which was already opened when the kernel was judged. *out_version is
+ * -1 if it has none. */
+tn_status tni_kernel_open_library(const tni_kernel *kernel, void **out_self, int64_t *out_version,
+                                  tn_error *err);
+
 /* Fills in the state of a candidate, except for the kernel's own plan. */
 void tni_state_init(const tni_question *question, const tni_contender *of, tni_state *out);
 

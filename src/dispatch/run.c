@@ -2,10 +2,9 @@
 #include "base/alloc.h"
 #include "device/graph/graph.h"
 #include "device/stream/trail.h"
-#include "policy/admission/sample.h"
-#include "fast_path.h"
 #include "os/parallel.h"
 #include "plan.h"
+#include "policy.h"
 #include "settings/context.h"
 #include "tenon/stream.h"
 
@@ -196,6 +195,15 @@ static tn_status run_problem(const tni_plan *plan, const tni_call *call, const t
     return status;
 }
 
+static const tni_run_watch *find_watch(void)
+{
+    TNI_POLICIES_EACH (policy) {
+        if (policy->watch)
+            return policy->watch;
+    }
+    return NULL;
+}
+
 void tni_plan_fit(const tni_plan *plan, tni_problem *problem)
 {
     tni_alignments_set(&problem->op, tni_state_alignments(plan->state));
@@ -223,19 +231,23 @@ tn_status tni_plan_run_fitted(const tni_plan *plan, const tn_context *context,
         status = tni_stream_for_step(args->stream, plan->device, plan->where, &stream, err);
     if (status || empty)
         return status;
-    tni_sample *sample = NULL;
+    void *watched = NULL;
+    const tni_run_watch *watch = NULL;
     const bool recorded = tni_graph_of(stream) != NULL;
-    if (!recorded && tni_sample_is_due(context) && !tni_capture_is_on(stream))
-        status = tni_sample_create(problem, stream, &sample, err);
+    if (context->value[TN_SETTING_DEBUG_SAMPLE] > 0 && !recorded && !tni_capture_is_on(stream))
+        watch = find_watch();
+    if (watch)
+        status = watch->begin(context, problem, stream, &watched, err);
     if (!status && plan->kernel->talker)
         tni_library_apply_verbosity(plan->kernel->talker, context);
     if (!status)
         status = run_problem(plan, &call, problem, packed, args, stream, err);
     if (!status && !recorded && context->value[TN_SETTING_DEBUG_SYNC] && !tni_capture_is_on(stream))
         status = tn_stream_synchronize(stream, err);
-    if (!status && sample)
-        status = tni_sample_compare(sample, plan, problem, stream, err);
-    tni_sample_release(sample);
+    if (!status && watched)
+        status = watch->end(watched, plan, problem, stream, err);
+    if (watch)
+        watch->release(watched);
     return status;
 }
 
@@ -323,24 +335,4 @@ bool tni_is_recorded(tn_stream *on, tn_device *device)
         return false;
     tn_stream *stream = on ? on : tn_stream_current(device);
     return stream && (tni_graph_of(stream) || tni_capture_is_on(stream));
-}
-
-tn_status tni_dispatch(const tni_asked *asked, tni_problem *problem, tn_error *err)
-{
-    tni_lease lease;
-    tni_call_args args;
-    memcpy(&args, (const char *)asked->args + asked->class->args.stream, sizeof args);
-    const tni_question question = {.context = asked->context,
-                                   .op = &problem->op,
-                                   .device = problem->device,
-                                   .recorded = tni_is_recorded(args.stream, problem->device)};
-    tn_status status = tni_lease_acquire(&question, false, &lease, err);
-    if (status)
-        return status;
-    tni_plan_fit(lease.plan, problem);
-    if (!lease.stands_in)
-        tni_fast_path_keep(asked, problem, lease.plan);
-    status = tni_plan_run_fitted(lease.plan, asked->context, problem, NULL, &args, err);
-    tni_lease_end(&lease);
-    return status;
 }

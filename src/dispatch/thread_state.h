@@ -11,6 +11,7 @@
 typedef struct tni_thread_kept {
     tni_thread_end end; /* must be first: the thread-end callback gets a pointer to it */
     struct tni_fast_path *fast_path; /* NULL until a call is remembered */
+    void (*fast_path_release)(struct tni_fast_path *fast_path);
 } tni_thread_kept;
 
 typedef struct tni_thread_state {

@@ -83,9 +83,26 @@ typedef struct tni_op_class {
      * number: at most 8. */
     size_t (*words)(const tn_op *op, uint64_t *out);
 
+    /* Returns the setting whose value the op has in its own fields, so that the setting does not
+     * count for it; -1 if there is none. May be NULL. */
+    tn_setting (*replaces)(const tn_op *op);
+
     /* Sets dimensions of the op, DIM bits, to 0 wherever they occur. */
     void (*free)(tn_op *op, uint64_t dims);
 } tni_op_class;
+
+/* By TN_OP_...; src/tables/op_table.c. */
+extern const tni_op_class *const tni_op_classes[TN_OP_KIND_MAX];
+
+const tni_op_class *tni_op_class_of(int32_t kind);       /* NULL if none exists */
+const tni_op_class *tni_op_class_find(const char *word); /* NULL if none exists */
+
+/* The setting that the op replaces; -1 if none. */
+static inline tn_setting tni_op_replaces(const tn_op *op)
+{
+    const tni_op_class *class = tni_op_class_of(op->kind);
+    return class->replaces ? class->replaces(op) : -1;
+}
 
 static inline bool tni_op_writes(const tni_op_class *class, int32_t operand)
 {
@@ -95,9 +112,7 @@ static inline bool tni_op_writes(const tni_op_class *class, int32_t operand)
 /* Whether no output has an element, so that there is nothing to do. */
 bool tni_op_is_empty(const tn_op *op);
 
-const tni_op_class *tni_op_class_of(int32_t kind);       /* NULL if none exists */
-const tni_op_class *tni_op_class_find(const char *word); /* NULL if none exists */
-const char *tni_op_class_nearest(const char *word);      /* or NULL */
+const char *tni_op_class_nearest(const char *word); /* or NULL */
 
 /* Declares each op's class and the function that makes its problem. The build generates op_list.h
  * from the folders of src/op. */

@@ -2,24 +2,17 @@
 #include "op.h"
 
 #include "base/words.h"
-#include "op_headers.h"
-
-static const tni_op_class *const classes[TN_OP_KIND_MAX] = {
-#define TNI_OP(NAME, noun, word) [TN_OP_##NAME] = &tni_##noun##_class,
-#include "op_list.h"
-#undef TNI_OP
-};
 
 const tni_op_class *tni_op_class_of(int32_t kind)
 {
-    return kind > TN_OP_NONE && kind < TN_OP_KIND_MAX ? classes[kind] : NULL;
+    return kind > TN_OP_NONE && kind < TN_OP_KIND_MAX ? tni_op_classes[kind] : NULL;
 }
 
 const tni_op_class *tni_op_class_find(const char *word)
 {
     for (int32_t i = TN_OP_NONE + 1; i < TN_OP_KIND_MAX; i++) {
-        if (classes[i] && strcmp(classes[i]->word, word) == 0)
-            return classes[i];
+        if (tni_op_classes[i] && strcmp(tni_op_classes[i]->word, word) == 0)
+            return tni_op_classes[i];
     }
     return NULL;
 }
@@ -29,8 +22,8 @@ const char *tni_op_class_nearest(const char *word)
     const char *words[TN_OP_KIND_MAX];
     size_t count = 0;
     for (int32_t i = TN_OP_NONE + 1; i < TN_OP_KIND_MAX; i++) {
-        if (classes[i])
-            words[count++] = classes[i]->word;
+        if (tni_op_classes[i])
+            words[count++] = tni_op_classes[i]->word;
     }
     return tni_words_nearest(word, words, count);
 }
@@ -57,7 +50,7 @@ static bool has_elements(const tn_layout *layout)
 
 bool tni_op_is_empty(const tn_op *op)
 {
-    uint32_t outputs = classes[op->kind]->outputs;
+    uint32_t outputs = tni_op_classes[op->kind]->outputs;
     for (int32_t i = 0; outputs >> i; i++) {
         if (outputs >> i & 1 && has_elements(&op->operand[i]))
             return false;

@@ -15,7 +15,8 @@ import tempfile
 # Lowest first. A floor that src/ gains is named here and in docs/architecture.md.
 # The folders of the operators, src/op/NAME, are a floor of their own above dispatch.
 OPERATORS = "op/NAME"
-FLOORS = ["base", "os", "registry", "settings", "device", "op", "dispatch", "check", "policy", OPERATORS, "compat", "compose"]
+FLOORS = ["base", "os", "registry", "settings", "device", "op", "dispatch", "check", "policy", OPERATORS, "compat",
+          "compose", "tables"]
 
 # C11's headers. <threads.h> is left out: not every C library has it, and src/os/thread.h is ours.
 STANDARD = {
@@ -28,8 +29,6 @@ STANDARD = {
 # (file, include as written or "*", why). One that nothing needs any longer is itself a fault.
 EXCEPTIONS = [
     ("src/base/alloc.c", "malloc.h", "Windows aligns blocks by _aligned_malloc only"),
-    ("src/compat/torch/conditions.c", "op/attention/attention.h",
-     "PyTorch's conditions make a problem of attention; they are to move above the operators"),
     ("cli/probe.c", "*", "tenon-probe is the loader itself, in a process of its own"),
     ("cli/options.c", "base/words.h", "the command suggests names the way the library does"),
     ("cli/json.c", "base/utf8.h", "one definition of UTF-8"),

@@ -88,7 +88,7 @@ class Document(Case):
 
     def test_own_kernels_and_listed_libraries_run_at_once(self):
         """On an empty cache, on the architectures of tested.form."""
-        listed = re.findall(r"\[own\.(\w+)\]", script.read_text(script.source("src", "dispatch", "trust", "tested.form")))
+        listed = re.findall(r"\[own\.(\w+)\]", script.read_text(script.source("src", "policy", "admission", "tested.form")))
         if platform.machine() not in listed:
             self.skipTest("no kernel is listed as tested on this architecture")
         for problem in (MATMUL, SOFTMAX):

@@ -312,7 +312,7 @@ void tni_backends_release(tni_backends *backends)
 
 void tni_backends_unpick(tni_backends *backends)
 {
-    for (size_t i = 0; i < backends->count; i++) {
+    for (size_t i = 0; backends && i < backends->count; i++) {
         if (backends->rows[i].verdict == TN_VERDICT_CHOSEN)
             backends->rows[i].verdict = TN_VERDICT_ADMITTED;
     }
@@ -326,3 +326,26 @@ const tn_backend *tni_backends_find(const tni_backends *backends, const char *na
     }
     return NULL;
 }
+
+static tn_status make_for_op(const tni_question *question, const tni_choice *choice,
+                             const tni_backend_bounds *bounds, tni_backends **out, tn_error *err)
+{
+    *out = NULL;
+    return tn_op_attention(question->op) ? tni_backends_make(question, choice, bounds, out, err)
+                                         : TN_OK;
+}
+
+static size_t count_backends(const tni_backends *backends)
+{
+    return backends ? backends->count : 0;
+}
+
+static const tn_backend *backend_at(const tni_backends *backends, size_t index)
+{
+    return index < count_backends(backends) ? &backends->rows[index] : NULL;
+}
+
+static const tni_backend_table table = {make_for_op, tni_backends_release, tni_backends_unpick,
+                                        count_backends, backend_at};
+
+const tni_policy tni_backends_policy = {.name = "backends", .backends = &table};

@@ -2,7 +2,7 @@
 #ifndef TNI_COMPAT_LAYER_BACKENDS_H
 #define TNI_COMPAT_LAYER_BACKENDS_H
 
-#include "dispatch/dispatch.h"
+#include "dispatch/policy.h"
 #include "tenon/attention_backend.h"
 
 /* Restrictions of a layer, in addition to those of the kernels. */
@@ -29,12 +29,12 @@ void tni_backend_pick_of(const tni_question *question, const tni_choice *choice,
 bool tni_backend_is_supported(const tni_backend_bounds *bounds, int32_t number);
 
 enum { TNI_BACKENDS_MOST = 32 };
-typedef struct tni_backends {
+struct tni_backends {
     size_t count;
     tn_backend rows[TNI_BACKENDS_MOST];
     tn_refusal why[TNI_BACKENDS_MOST];
     struct tn_sdpa_report *reports; /* of flash, mem_efficient and cudnn; owned, may be NULL */
-} tni_backends;
+};
 
 /* The caller releases *out. Its texts are borrowed from the choice, or live as long as the
  * process. */
@@ -42,7 +42,8 @@ tn_status tni_backends_make(const tni_question *question, const tni_choice *choi
                             const tni_backend_bounds *bounds, tni_backends **out, tn_error *err);
 void tni_backends_release(tni_backends *backends); /* accepts NULL */
 
-/* Changes the verdict from chosen to admitted, because a call would be refused anyway. */
+/* Changes the verdict from chosen to admitted, because a call would be refused anyway. Accepts
+ * NULL. */
 void tni_backends_unpick(tni_backends *backends);
 
 /* Finds a row by name, ignoring case; NULL if none exists. */

@@ -1,6 +1,7 @@
 /* Conditions that several lists share. */
 #include "conditions.h"
 #include "policy/backend_names/names.h"
+#include "policy/rules/rules_policy.h"
 
 #include "base/dtype.h"
 #include "settings/context.h"

@@ -5,6 +5,7 @@
 #include "base/dtype.h"
 #include "dispatch/call.h"
 #include "op/elementwise.h"
+#include "policy/backend_names/names.h"
 #include "tenon/module/attention.h"
 
 #include <float.h>
@@ -444,8 +445,14 @@ const char *const tni_attention_uses[] = {
 
 #define AT(field) offsetof(tn_attention_args, field)
 
+tn_setting tni_attention_replaces(const tn_op *op)
+{
+    return tni_backend_name(tn_op_attention(op)->backend) ? TN_SETTING_ATTENTION_BACKEND : -1;
+}
+
 const tni_op_class tni_attention_class = {
     .kind = TN_OP_ATTENTION,
+    .replaces = tni_attention_replaces,
     .word = "attention",
     .fields = "b h hk l lq lk d dv layout mask mdtype sink lse out scale softcap dropout seed "
               "offset shift varlen varlenk rows rowsk used page pool sq sk sv so slse smask ssink "

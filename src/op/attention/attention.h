@@ -33,6 +33,7 @@ tn_status tni_attention_finish(tn_op *op, int32_t way, bool scaled, tn_error *er
 tn_status tni_attention_parse(struct tni_fields *fields, tn_dtype dtype, tn_op *op, tn_error *err);
 void tni_attention_write(const tn_op *op, tni_buffer *out);
 
+tn_setting tni_attention_replaces(const tn_op *op);
 tn_status tni_attention_validate(tn_op *op, tn_error *err);
 void tni_attention_cost(const tn_op *op, double *out_flops, double *out_bytes);
 size_t tni_attention_words(const tn_op *op, uint64_t *out);

@@ -48,6 +48,7 @@ tn_status tni_attention_backward_make(const void *given, tni_problem *out, tn_er
 
 const tni_op_class tni_attention_backward_class = {
     .kind = TN_OP_ATTENTION_BACKWARD,
+    .replaces = tni_attention_replaces,
     .word = "attention-backward",
     .fields = "b h hk l lq lk d dv layout mask mdtype out scale softcap dropout seed offset shift "
               "sq sk sv so slse smask sdo sdq sdk sdv backend align",

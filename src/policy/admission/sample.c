@@ -4,10 +4,11 @@
 #include "base/dtype.h"
 #include "base/log.h"
 #include "check/compare.h"
-#include "device/tensor/tensor.h"
-#include "policy/admission/admission.h"
 #include "check/inputs.h"
 #include "check/oracle.h"
+#include "device/tensor/tensor.h"
+#include "policy/admission/admission.h"
+#include "settings/context.h"
 #include "tenon/stream.h"
 
 static const char where[] = "debug.sample";
@@ -23,7 +24,8 @@ struct tni_sample {
 
 static _Atomic uint64_t calls;
 
-bool tni_sample_count(int64_t every)
+/* Counts a call; true for one call in `every`. */
+static bool count_call(int64_t every)
 {
     return atomic_fetch_add_explicit(&calls, 1, memory_order_relaxed) % (uint64_t)every == 0;
 }
@@ -312,3 +314,27 @@ tn_status tni_sample_compare(tni_sample *sample, const tni_plan *plan, const tni
         status = report_wrong(&s, &difference, err);
     return status;
 }
+
+static tn_status begin_watch(const tn_context *context, const tni_problem *problem,
+                             tn_stream *stream, void **out, tn_error *err)
+{
+    tni_sample *sample = NULL;
+    tn_status status = TN_OK;
+    if (count_call(context->value[TN_SETTING_DEBUG_SAMPLE]))
+        status = tni_sample_create(problem, stream, &sample, err);
+    *out = sample;
+    return status;
+}
+
+static tn_status end_watch(void *watched, const tni_plan *plan, const tni_problem *problem,
+                           tn_stream *stream, tn_error *err)
+{
+    return tni_sample_compare(watched, plan, problem, stream, err);
+}
+
+static void release_watch(void *watched)
+{
+    tni_sample_release(watched);
+}
+
+const tni_run_watch tni_sample_watch = {begin_watch, end_watch, release_watch};

@@ -2,6 +2,7 @@
 
 #include "base/words.h"
 #include "dispatch/judge.h"
+#include "dispatch/policy.h"
 #include "names.h"
 #include "settings/context.h"
 
@@ -15,11 +16,6 @@ static const char *requested_name(const tn_op *op)
 {
     const tn_attention_op *at = tn_op_attention(op);
     return at && at->backend ? tni_backend_name(at->backend) : NULL;
-}
-
-tn_setting tni_backend_ignored_setting(const tn_op *op)
-{
-    return requested_name(op) ? TN_SETTING_ATTENTION_BACKEND : -1;
 }
 
 void tni_backend_request_find(const tni_question *question, tni_backend_request *out)
@@ -64,10 +60,12 @@ static void write_origin(const tni_question *question, char *out, size_t size)
     snprintf(out, size, "attention.backend (%.100s)", origin.text);
 }
 
-tn_status tni_attention_request_check(const tni_question *question, tn_error *err)
+/* Fails with TN_NOT_FOUND for an unknown name in attention.backend, with TN_INVALID_ARGUMENT if
+ * NO_ATTENTION is combined with other names or is not required. */
+static tn_status check_request(const tni_question *question, tn_error *err)
 {
     tni_backend_request request;
-    if (question->only || !is_attention(question))
+    if (!is_attention(question))
         return TN_OK;
     tni_backend_request_find(question, &request);
     for (size_t i = 0; i < request.count; i++) {
@@ -82,31 +80,29 @@ tn_status tni_attention_request_check(const tni_question *question, tn_error *er
     return TN_OK;
 }
 
-void tni_attention_judge(const tni_question *question, tni_contender *to)
+/* Refuses every attention if none is requested, and kernels without the name that the op
+ * requests. */
+static bool permit_candidate(const tni_question *question, tni_contender *to)
 {
     const char *asked = requested_name(question->op);
-    tni_rules_judge_but(question->context->rules, &to->kernel->names,
-                        tni_backend_ignored_setting(question->op), &to->judged);
-    bool kept_out =
-        to->judged.says == TNI_JUDGED_FORBIDDEN || to->judged.says == TNI_JUDGED_PASSED_OVER;
-    if (asked && !kept_out && tni_backend_is(&to->kernel->names, asked))
-        to->judged.says = TNI_JUDGED_REQUIRED;
-}
-
-bool tni_attention_permits(const tni_question *question, const tni_backend_request *request,
-                           tni_contender *to)
-{
-    const char *asked = requested_name(question->op);
+    tni_backend_request request;
     char origin[ORIGIN];
-    if (request && tni_backend_request_is_none(request)) {
+    if (!is_attention(question))
+        return true;
+    tni_backend_request_find(question, &request);
+    if (tni_backend_request_is_none(&request)) {
         write_origin(question, origin, sizeof origin);
         return tni_refuse(&to->why, TN_REFUSE_RULE, "NO_ATTENTION", 1, 0,
                           "%s requests NO_ATTENTION", origin);
     }
-    if (!asked)
-        return true;
-    return tni_backend_is(&to->kernel->names, asked) ||
+    return !asked || tni_backend_is(&to->kernel->names, asked) ||
            tni_refuse(&to->why, TN_REFUSE_RULE, "backend", 1, 0, "the problem requests %s", asked);
+}
+
+static bool asks_for_candidate(const tni_question *question, const tni_contender *candidate)
+{
+    const char *asked = requested_name(question->op);
+    return asked && tni_backend_is(&candidate->kernel->names, asked);
 }
 
 static bool has_kernel(const tni_choice *choice, const char *name)
@@ -130,14 +126,15 @@ static void list_present(const tni_choice *choice, char *out, size_t size)
     tni_words_join(names, count, out, size);
 }
 
-tn_status tni_attention_refused(const tni_question *question, const tni_choice *choice,
-                                tn_error *err)
+/* Fails if nothing is admitted because of the request. */
+static tn_status explain_refusal(const tni_question *question, const tni_choice *choice,
+                                 tn_error *err)
 {
     tni_backend_request request;
     char present[128], origin[ORIGIN];
     tni_buffer text = {0};
     tn_status status = TN_OK;
-    if (question->only || !is_attention(question))
+    if (!is_attention(question))
         return TN_OK;
     tni_backend_request_find(question, &request);
     write_origin(question, origin, sizeof origin);
@@ -160,3 +157,16 @@ tn_status tni_attention_refused(const tni_question *question, const tni_choice *
     tni_buffer_release(&text);
     return status;
 }
+
+static void name_row(const tn_kernel_row *row, tni_candidate *to)
+{
+    to->op_other = tni_backend_op(row);
+    to->backend_others = tni_backend_others(row);
+}
+
+const tni_policy tni_backend_names_policy = {.name = "backend names",
+                                             .name_row = name_row,
+                                             .check = check_request,
+                                             .permit = permit_candidate,
+                                             .asks_for = asks_for_candidate,
+                                             .refused = explain_refusal};

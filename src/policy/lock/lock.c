@@ -4,8 +4,8 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "dispatch/judge.h"
+#include "dispatch/policy.h"
 #include "dispatch/thread_state.h"
-#include "policy/tuning/tuning.h"
 #include "os/env.h"
 #include "os/file.h"
 #include "os/fork.h"
@@ -442,3 +442,25 @@ const char *tni_lock_names(const tni_question *question, char room[TNI_LOCK_KERN
     tni_mutex_unlock(&lock);
     return room;
 }
+
+static bool admit_candidate(const tni_question *question, int64_t version, tni_contender *to)
+{
+    return tni_lock_permits(question, to->kernel, version, &to->why);
+}
+
+static void explain_candidate(const tni_question *question, tni_contender *to)
+{
+    if (to->why.code == TN_REFUSE_ALIGNMENT)
+        tni_lock_explain_alignment(question, to->kernel, &to->why);
+}
+
+static bool asks_for_candidate(const tni_question *question, const tni_contender *candidate)
+{
+    char room[TNI_LOCK_KERNEL];
+    return strcmp(tni_lock_names(question, room), candidate->kernel->row->name) == 0;
+}
+
+const tni_policy tni_lock_policy = {.name = "lock",
+                                    .admit = admit_candidate,
+                                    .explain = explain_candidate,
+                                    .asks_for = asks_for_candidate};

@@ -10,6 +10,12 @@
 enum { TNI_LOCK_KERNEL = 104 };
 const char *tni_lock_names(const tni_question *question, char room[TNI_LOCK_KERNEL]);
 
+/* Whether the lock permits a candidate. Returns false and sets `why` if the lock names another
+ * kernel or another version. Returns true if there is no lock, and for problems that it does not
+ * name, unless it is strict. */
+bool tni_lock_permits(const tni_question *question, const tni_kernel *kernel,
+                      int64_t library_version, tn_refusal *why);
+
 /* If the active lock names this kernel for the question, adds the lock's entry and the remedy to a
  * refusal for alignment. Leaves refusals of other kernels unchanged. */
 void tni_lock_explain_alignment(const tni_question *question, const tni_kernel *kernel,

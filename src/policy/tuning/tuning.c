@@ -2,6 +2,7 @@
 #include "tuning.h"
 
 #include "base/log.h"
+#include "dispatch/policy.h"
 #include "os/fork.h"
 #include "os/pool.h"
 #include "os/thread.h"
@@ -155,3 +156,20 @@ tn_status tni_tune(const tni_question *question, const tni_choice *choice, tn_er
     release_turn();
     return status;
 }
+
+static void rank_candidate(const tni_question *question, tni_contender *to)
+{
+    to->tuned_us = tni_tuned_us(question, to->kernel, &to->level_us);
+}
+
+/* Without times, predictions are used. */
+static bool measure_if_due(const tni_question *question, const tni_choice *choice)
+{
+    const bool due = tni_tuning_is_due(question, choice);
+    if (due)
+        (void)tni_tune(question, choice, NULL);
+    return due;
+}
+
+const tni_policy tni_tuning_policy = {
+    .name = "tuning", .rank = rank_candidate, .measure = measure_if_due};

@@ -20,10 +20,4 @@ tn_status tni_tune(const tni_question *question, const tni_choice *choice, tn_er
 typedef int64_t tni_tuning_clock(void *user);
 void tni_tuning_clock_set(tni_tuning_clock *clock, void *user);
 
-/* Whether the lock permits a candidate. Returns false and sets `why` if the lock names another
- * kernel or another version. Returns true if there is no lock, and for problems that it does not
- * name, unless it is strict. */
-bool tni_lock_permits(const tni_question *question, const tni_kernel *kernel,
-                      int64_t library_version, tn_refusal *why);
-
 #endif

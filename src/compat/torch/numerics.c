@@ -1,5 +1,7 @@
-/* Checks the numerics that a row declares against the settings. */
-#include "judge.h"
+/* PyTorch's switches for precision, as a policy: checks the numerics that a kernel row declares
+ * against the settings of the vendors' libraries. */
+#include "dispatch/judge.h"
+#include "dispatch/policy.h"
 
 #include "settings/table.h"
 #include "tenon/module/op/attention.h"
@@ -65,28 +67,14 @@ static tn_setting repeating_switch(const tni_question *question, const tni_kerne
     return setting >= 0 && tn_setting_value(question->context, setting) ? setting : -1;
 }
 
-static bool determinism_permits(const tni_question *question, const tni_kernel *kernel,
-                                tn_refusal *why)
+static bool repeating_permits(const tni_question *question, const tni_kernel *kernel,
+                              tn_refusal *why)
 {
-    static const struct {
-        const char *word;
-        uint64_t bit;
-    } classes[] = {[TN_RUN_TO_RUN] = {"run-to-run", TN_NUM_RUN_TO_RUN},
-                   [TN_BATCH_INVARIANT] = {"batch-invariant", TN_NUM_BATCH_INVARIANT},
-                   [TN_CROSS_DEVICE] = {"cross-device", TN_NUM_CROSS_DEVICE}};
-    int64_t required = tn_setting_value(question->context, TN_SETTING_DETERMINISM);
-    tn_setting library = repeating_switch(question, kernel), by = TN_SETTING_DETERMINISM;
-    if (required == TN_DETERMINISM_ANY && library >= 0) {
-        required = TN_RUN_TO_RUN;
-        by = library;
-    }
-    for (int64_t i = TN_RUN_TO_RUN; i <= required; i++) {
-        if (!(kernel->row->numerics & classes[i].bit))
-            return tni_refuse(why, TN_REFUSE_DETERMINISM, classes[i].word, 1, 0,
-                              "it does not guarantee %s, which %s=%s requires", classes[i].word,
-                              key_of(by), by == library ? "true" : classes[required].word);
-    }
-    return true;
+    const tn_setting setting = repeating_switch(question, kernel);
+    if (setting < 0 || kernel->row->numerics & TN_NUM_RUN_TO_RUN)
+        return true;
+    return tni_refuse(why, TN_REFUSE_DETERMINISM, "run-to-run", 1, 0,
+                      "it does not guarantee run-to-run, which %s=true requires", key_of(setting));
 }
 
 /* Returns the setting that governs split-k reductions of a product; -1 if none. */
@@ -147,9 +135,14 @@ static bool sums_permit(const tni_question *question, const tni_kernel *kernel, 
                       key_of(setting));
 }
 
-bool tni_numerics_permit(const tni_question *question, const tni_kernel *kernel, tn_refusal *why)
+static bool permit_candidate(const tni_question *question, tni_contender *to)
 {
-    return precision_permits(question, kernel, why) && determinism_permits(question, kernel, why) &&
-           sums_permit(question, kernel, why) && splits_permit(question, kernel, why) &&
-           f16_sums_permit(question, kernel, why);
+    const tni_kernel *kernel = to->kernel;
+    return precision_permits(question, kernel, &to->why) &&
+           repeating_permits(question, kernel, &to->why) &&
+           sums_permit(question, kernel, &to->why) && splits_permit(question, kernel, &to->why) &&
+           f16_sums_permit(question, kernel, &to->why);
 }
+
+const tni_policy tni_torch_numerics_policy = {.name = "precision switches",
+                                              .permit = permit_candidate};

@@ -1,0 +1,3 @@
+#include "thread_state.h"
+
+_Thread_local tni_thread_state tni_thread_state_own;
