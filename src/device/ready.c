@@ -1,5 +1,6 @@
 /* Whether a device can be used, and the record of its loss. */
 #include "base/words.h"
+#include "base/epoch.h"
 #include "device/platform/platforms.h"
 #include "device/stream/epoch.h"
 #include "os/fork.h"
@@ -91,6 +92,7 @@ static void keep_loss(const tni_call *call, const char *where, const tn_error *s
         tn_text_escape(cause->where, sizeof cause->where);
         tn_text_escape(cause->message, sizeof cause->message);
         atomic_store_explicit(&loss->lost, true, memory_order_release);
+        tni_epoch_next();
     }
     tni_mutex_unlock(&call->of->platform->set->lock);
 }

@@ -39,7 +39,6 @@ typedef struct place {
 typedef struct thread {
     tni_thread_kept kept; /* must be first: other code points to this member */
     struct thread *next, *before;
-    _Atomic int64_t hits;
     place places[PLACES];
 } thread;
 
@@ -82,7 +81,6 @@ typedef struct key {
     uint64_t hash;
 } key;
 
-/* tni_plan_epoch reads the last four words. */
 static void make_key(const tni_question *question, key *out)
 {
     const tni_op_class *class = tni_op_class_of(question->op->kind);
@@ -95,13 +93,6 @@ static void make_key(const tni_question *question, key *out)
     out->words[count++] = tni_cpu_stamp();
     out->count = count;
     out->hash = tni_hash_words(out->words, count);
-}
-
-tni_epoch tni_plan_epoch(const tni_plan *plan)
-{
-    const uint64_t *end = &plan->key[plan->key_count];
-    return (tni_epoch){
-        .device_epoch = (int32_t)(uint32_t)end[-4], .generation = end[-2], .processor = end[-1]};
 }
 
 static bool has_key(const tni_plan *plan, const key *k)
@@ -131,7 +122,7 @@ static void thread_ends(tni_thread_end *end)
     *(ending->before ? &ending->before->next : &cache.threads) = ending->next;
     if (ending->next)
         ending->next->before = ending->before;
-    cache.hits += atomic_load_explicit(&ending->hits, memory_order_relaxed);
+    cache.hits += atomic_load_explicit(&ending->kept.hits, memory_order_relaxed);
     unlock_cache();
     for (size_t i = 0; i < PLACES; i++)
         tni_plan_release(ending->places[i].plan);
@@ -160,18 +151,6 @@ static thread *this_thread(void)
     unlock_cache();
     tni_thread_state_own.kept = &made->kept;
     return made;
-}
-
-bool tni_lease_again(tni_thread_kept *kept, tni_plan *plan)
-{
-    thread *here = (thread *)kept;
-    if (atomic_load_explicit(&plan->dead, memory_order_acquire))
-        return false;
-    if (!atomic_load_explicit(&plan->used, memory_order_relaxed))
-        atomic_store_explicit(&plan->used, true, memory_order_relaxed);
-    atomic_store_explicit(&here->hits, atomic_load_explicit(&here->hits, memory_order_relaxed) + 1,
-                          memory_order_relaxed);
-    return true;
 }
 
 static bool find_in_thread(const key *k, tni_lease *out)
@@ -642,7 +621,7 @@ tn_status tn_plan_cache_state_get(const tn_context *context, tn_device *device, 
     lock_cache();
     made.hits = cache.hits;
     for (const thread *t = cache.threads; t; t = t->next)
-        made.hits += atomic_load_explicit(&t->hits, memory_order_relaxed);
+        made.hits += atomic_load_explicit(&t->kept.hits, memory_order_relaxed);
     for (const shelf *s = cache.shelves; s; s = s->next) {
         if (device && s->device != device)
             continue;

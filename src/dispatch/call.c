@@ -1,5 +1,6 @@
 #include "call.h"
 
+#include "base/epoch.h"
 #include "cross.h"
 #include "decision.h"
 #include "fast_path.h"
@@ -8,6 +9,7 @@
 /* Finds or makes the plan of a call's problem, fits the problem, and runs the plan. */
 static tn_status run_problem(const tni_asked *asked, tni_problem *problem, tn_error *err)
 {
+    const uint64_t epoch = tni_epoch_now();
     tni_lease lease;
     tni_call_args args;
     memcpy(&args, (const char *)asked->args + asked->class->args.stream, sizeof args);
@@ -20,7 +22,7 @@ static tn_status run_problem(const tni_asked *asked, tni_problem *problem, tn_er
         return status;
     tni_plan_fit(lease.plan, problem);
     if (!lease.stands_in)
-        tni_fast_path_keep(asked, problem, lease.plan);
+        tni_fast_path_keep(asked, problem, lease.plan, epoch);
     status = tni_plan_run_fitted(lease.plan, asked->context, problem, NULL, &args, err);
     tni_lease_end(&lease);
     return status;

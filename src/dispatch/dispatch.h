@@ -84,15 +84,6 @@ tn_status tni_lease_acquire(const tni_question *question, bool preparing, tni_le
                             tn_error *err);
 void tni_lease_end(tni_lease *lease);
 
-/* The state under which a leased plan was chosen, read before the decision. The plan is stale as
- * soon as one of these values changes. */
-typedef struct tni_epoch {
-    int32_t device_epoch; /* epoch of the device */
-    uint64_t generation;  /* tni_dispatch_generation */
-    uint64_t processor;   /* tni_cpu_stamp */
-} tni_epoch;
-tni_epoch tni_plan_epoch(const tni_plan *plan);
-
 /* Sets the problem's alignments to those that the plan was made for. They do not exceed those of
  * the data. The kernel sees the same alignments in every run of its plan. */
 void tni_plan_fit(const tni_plan *plan, tni_problem *problem);

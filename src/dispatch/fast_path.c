@@ -6,13 +6,14 @@
 #include "fast_path.h"
 
 #include "base/alloc.h"
-#include "device/stream/epoch.h"
+#include "base/epoch.h"
+#include "device/graph/graph.h"
 #include "device/tensor/tensor.h"
 #include "judge.h"
-#include "os/cpu.h"
 #include "plan.h"
 #include "settings/context.h"
 #include "tenon/module/op/elementwise.h"
+#include "tenon/stream.h"
 #include "thread_state.h"
 
 enum {
@@ -32,8 +33,10 @@ typedef struct signature {
 /* One remembered call. */
 typedef struct memory {
     tni_plan *plan;
-    int32_t uses;    /* nested calls of this thread that are running it now */
-    tni_epoch epoch; /* under which the plan was chosen */
+    int32_t uses;   /* nested calls of this thread that are running it now */
+    bool plain;     /* tni_plan_is_plain */
+    uint64_t epoch; /* tni_epoch_now before the plan was chosen */
+    tni_call call;  /* the opened device */
     int64_t low[TN_OP_OPERANDS_MAX], high[TN_OP_OPERANDS_MAX]; /* bytes from the first element */
     tni_problem problem;
     size_t count;
@@ -195,18 +198,34 @@ static memory *find_call(tni_thread_kept *kept, const signature *s)
     if (!call || call->count != s->count || call->uses > 0 ||
         memcmp(call->words, s->words, s->count * sizeof s->words[0]) != 0)
         return NULL;
-    if (call->epoch.device_epoch == tni_device_epoch(call->problem.device) &&
-        call->epoch.generation == tni_dispatch_generation() &&
-        call->epoch.processor == tni_cpu_stamp() && tni_lease_again(kept, call->plan))
+    if (call->epoch == tni_epoch_now() && tni_lease_again(kept, call->plan))
         return call;
     forget_call(kept->fast_path, s->hash % CALLS);
     return NULL;
 }
 
+/* Whether a run needs more than the kernel: its own stream or workspace, a recording, a sample, a
+ * wait. */
+static bool is_special(const tn_context *context, const tni_call_args *args)
+{
+    return args->stream || args->workspace || args->workspace_bytes || tni_graph_any() ||
+           tni_capture_any() ||
+           (context->value[TN_SETTING_DEBUG_SAMPLE] | context->value[TN_SETTING_DEBUG_SYNC]) != 0;
+}
+
+static tn_status run_call(memory *call, const tni_asked *asked, tn_error *err)
+{
+    tni_call_args args;
+    memcpy(&args, (const char *)asked->args + asked->class->args.stream, sizeof args);
+    if (call->plain && !is_special(asked->context, &args))
+        return tni_plan_run_plain(call->plan, &call->call, &call->problem,
+                                  tn_stream_current(call->problem.device), err);
+    return tni_plan_run_fitted(call->plan, asked->context, &call->problem, NULL, &args, err);
+}
+
 bool tni_fast_path_lookup(const tni_asked *asked, tn_status *out_status, tn_error *err)
 {
     signature s;
-    tni_call_args args;
     tni_thread_kept *kept = tni_thread_state_own.kept;
     if (!kept || !kept->fast_path || asked->context->value[TN_SETTING_PLAN_CACHE_SIZE] == 0 ||
         !make_signature(asked, &s))
@@ -214,9 +233,8 @@ bool tni_fast_path_lookup(const tni_asked *asked, tn_status *out_status, tn_erro
     memory *call = find_call(kept, &s);
     if (!call || !place_data(call, asked->class, &s))
         return false;
-    memcpy(&args, (const char *)asked->args + asked->class->args.stream, sizeof args);
     call->uses++;
-    *out_status = tni_plan_run_fitted(call->plan, asked->context, &call->problem, NULL, &args, err);
+    *out_status = run_call(call, asked, err);
     call->uses--;
     return true;
 }
@@ -270,7 +288,8 @@ static bool measure_extents(const signature *s, const tni_op_class *class, memor
     return true;
 }
 
-void tni_fast_path_keep(const tni_asked *asked, const tni_problem *problem, tni_plan *plan)
+void tni_fast_path_keep(const tni_asked *asked, const tni_problem *problem, tni_plan *plan,
+                        uint64_t epoch)
 {
     signature s;
     table *here = make_room();
@@ -285,12 +304,14 @@ void tni_fast_path_keep(const tni_asked *asked, const tni_problem *problem, tni_
     if (!made)
         return;
     if (!covers_alignments(&s, asked->class, problem->device) ||
-        !measure_extents(&s, asked->class, made)) {
+        !measure_extents(&s, asked->class, made) ||
+        tni_device_open(problem->device, asked->class->where, &made->call, NULL)) {
         tni_release(made);
         return;
     }
     made->plan = tni_plan_retain(plan);
-    made->epoch = tni_plan_epoch(plan);
+    made->plain = tni_plan_is_plain(plan);
+    made->epoch = epoch;
     made->problem = *problem;
     made->count = s.count;
     memcpy(made->words, s.words, s.count * sizeof s.words[0]);

@@ -8,7 +8,9 @@
  * if the same plan is still valid. False: nothing was done, and the call takes the normal path. */
 bool tni_fast_path_lookup(const tni_asked *asked, tn_status *out_status, tn_error *err);
 
-/* Remembers a call that was checked and planned, from its second occurrence on. */
-void tni_fast_path_keep(const tni_asked *asked, const tni_problem *problem, tni_plan *plan);
+/* Remembers a call that was checked and planned, from its second occurrence on. `epoch` is
+ * tni_epoch_now from before the plan was sought. */
+void tni_fast_path_keep(const tni_asked *asked, const tni_problem *problem, tni_plan *plan,
+                        uint64_t epoch);
 
 #endif

@@ -3,6 +3,7 @@
 #define TNI_DISPATCH_JUDGE_H
 
 #include "dispatch.h"
+#include "settings/context.h"
 
 /* A question, with the facts about the machine that are read once for all candidates. */
 typedef struct tni_asking {
@@ -23,8 +24,14 @@ bool tni_mask_permits(const tn_kernel_row *row, tn_refusal *why);
 /* Makes the query that a row's pure functions get. `library_version` is -1 if unknown. */
 void tni_query_make(const tni_asking *asking, int64_t library_version, tn_query *out);
 
-/* Returns a hash of the context settings that ops of the class's group read. Never 0. */
-uint64_t tni_context_hash(const tn_context *context, const tni_op_class *class);
+/* Returns a hash of the context settings that ops of the class's group read. Never 0. The context
+ * keeps it. */
+uint64_t tni_context_hash_make(const tn_context *context, const tni_op_class *class);
+static inline uint64_t tni_context_hash(const tn_context *context, const tni_op_class *class)
+{
+    const uint64_t kept = tni_context_note(context, class->group);
+    return kept ? kept : tni_context_hash_make(context, class);
+}
 
 /* Mixes a word into a hash. */
 static inline uint64_t tni_hash_mix(uint64_t hash, uint64_t word)

@@ -2,6 +2,7 @@
 #include "kernels.h"
 
 #include "base/alloc.h"
+#include "base/epoch.h"
 #include "base/words.h"
 #include "op/op.h"
 #include "os/fork.h"
@@ -67,6 +68,7 @@ uint64_t tni_dispatch_generation(void)
 void tni_dispatch_invalidate(void)
 {
     atomic_fetch_add(&invalidated, 1);
+    tni_epoch_next();
 }
 
 static bool has_kernels(const tni_record *record)

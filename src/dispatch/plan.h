@@ -94,7 +94,25 @@ tn_status tni_workspace_check(const tni_call_args *args, const tn_kernel_row *ro
 
 /* Returns whether a plan that the calling thread holds a reference to may be used again: false if
  * it was evicted. Counts as a hit. `kept` is the calling thread's. */
-bool tni_lease_again(tni_thread_kept *kept, tni_plan *plan);
+static inline bool tni_lease_again(tni_thread_kept *kept, tni_plan *plan)
+{
+    const int64_t hits = atomic_load_explicit(&kept->hits, memory_order_relaxed);
+    if (atomic_load_explicit(&plan->dead, memory_order_acquire))
+        return false;
+    if (!atomic_load_explicit(&plan->used, memory_order_relaxed))
+        atomic_store_explicit(&plan->used, true, memory_order_relaxed);
+    atomic_store_explicit(&kept->hits, hits + 1, memory_order_relaxed);
+    return true;
+}
+
+/* Whether a run of the plan is nothing but a workspace and the call of the kernel: no library to
+ * configure before it, and nothing to note after it. */
+bool tni_plan_is_plain(const tni_plan *plan);
+
+/* Runs a plain plan on a fitted problem that is not empty, in the stream's own workspace. The device
+ * was opened for `call`; nothing is recorded, sampled or waited for. */
+tn_status tni_plan_run_plain(const tni_plan *plan, const tni_call *call, const tni_problem *problem,
+                             tn_stream *stream, tn_error *err);
 
 /* Returns the first rule that prefers something else than `chosen` for the question, or NULL. Valid
  * as long as the context. */

@@ -32,12 +32,9 @@ void tni_query_make(const tni_asking *asking, int64_t library_version, tn_query 
                       .setting = read_setting};
 }
 
-uint64_t tni_context_hash(const tn_context *context, const tni_op_class *class)
+uint64_t tni_context_hash_make(const tn_context *context, const tni_op_class *class)
 {
-    uint64_t hash = tni_context_note(context, class->group);
-    if (hash)
-        return hash;
-    hash = (uint64_t) class->group + 1;
+    uint64_t hash = (uint64_t) class->group + 1;
     for (const tn_setting *s = class->settings; *s >= 0; s++)
         hash = tni_hash_mix(hash, (uint64_t)tn_setting_resolved(context, *s));
     TNI_POLICIES_EACH (policy) {

@@ -195,6 +195,29 @@ static tn_status run_problem(const tni_plan *plan, const tni_call *call, const t
     return status;
 }
 
+bool tni_plan_is_plain(const tni_plan *plan)
+{
+    return !plan->kernel->talker && !tni_row_has_streams(plan->device->offer->platform->row);
+}
+
+tn_status tni_plan_run_plain(const tni_plan *plan, const tni_call *call, const tni_problem *problem,
+                             tn_stream *stream, tn_error *err)
+{
+    tni_scratch *taken = NULL;
+    tn_status status = TN_OK;
+    tn_run run = init_run(plan, call, problem, stream);
+    run.workspace_bytes = plan->workspace;
+    if (plan->workspace > 0)
+        status = tni_scratch_acquire(stream, plan->workspace, plan->where, &taken, err);
+    if (status)
+        return status;
+    run.workspace = taken ? taken->memory : NULL;
+    status = call_kernel(&run, plan, call, problem, err);
+    if (taken)
+        tni_scratch_release(stream, taken);
+    return status;
+}
+
 static const tni_run_watch *find_watch(void)
 {
     TNI_POLICIES_EACH (policy) {

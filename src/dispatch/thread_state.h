@@ -5,11 +5,13 @@
 
 #include "os/thread.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 /* State that is kept between calls; released when the thread ends. */
 typedef struct tni_thread_kept {
-    tni_thread_end end; /* must be first: the thread-end callback gets a pointer to it */
+    tni_thread_end end;   /* must be first: the thread-end callback gets a pointer to it */
+    _Atomic int64_t hits; /* plans that this thread found; written by it alone */
     struct tni_fast_path *fast_path; /* NULL until a call is remembered */
     void (*fast_path_release)(struct tni_fast_path *fast_path);
 } tni_thread_kept;

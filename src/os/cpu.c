@@ -1,5 +1,6 @@
 #include "cpu_detect.h"
 
+#include "base/epoch.h"
 #include "base/words.h"
 #include "thread.h"
 
@@ -64,6 +65,7 @@ static void examine_first(void)
 static void examine_with_amx(void)
 {
     examine_cpu(true, &with_amx);
+    tni_epoch_next();
 }
 
 static const tni_cpu_facts *cpu_facts(void)
@@ -119,6 +121,7 @@ uint64_t tni_cpu_features(void)
 void tni_cpu_mask_set(uint64_t allow)
 {
     atomic_store_explicit(&allowed, allow, memory_order_relaxed);
+    tni_epoch_next();
 }
 
 uint64_t tni_cpu_mask(void)

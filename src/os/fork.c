@@ -1,5 +1,6 @@
 #include "fork.h"
 
+#include "base/epoch.h"
 #include "clock.h"
 #include "thread.h"
 
@@ -89,6 +90,7 @@ static void parent(void)
 static void child(void)
 {
     atomic_fetch_add_explicit(&generation, 1, memory_order_relaxed);
+    tni_epoch_next();
     for (size_t i = 0; i < count; i++)
         if (hooks[i]->child)
             hooks[i]->child();

@@ -1,4 +1,5 @@
 #include "base/alloc.h"
+#include "base/epoch.h"
 #include "base/log.h"
 #include "host.h"
 #include "inside.h"
@@ -152,6 +153,7 @@ static void publish_record(tni_registry *registry, tni_record *record, size_t *c
     tni_mutex_lock(&registry->lock);
     registry->records.items[registry->records.count++] = record;
     atomic_fetch_add(&registry->generation, 1);
+    tni_epoch_next();
     ++*cursor;
     tni_mutex_unlock(&registry->lock);
 }

@@ -1,6 +1,7 @@
 #include "registry.h"
 
 #include "base/alloc.h"
+#include "base/epoch.h"
 #include "base/log.h"
 #include "inside.h"
 #include "os/fork.h"
@@ -221,6 +222,7 @@ void tni_registry_withdraw(tni_registry *registry, const tni_record *record,
         atomic_store(&own->withdrawn, true);
     }
     atomic_fetch_add(&registry->generation, 1);
+    tni_epoch_next();
     tni_mutex_unlock(&registry->lock);
 }
 

@@ -1,6 +1,7 @@
 /* Streams: creating, wrapping, releasing, querying, waiting. On platforms without streams a stream
  * is only a handle: all work on it is complete when the call returns. */
 #include "base/alloc.h"
+#include "base/epoch.h"
 #include "current.h"
 #include "device/graph/graph.h"
 #include "epoch.h"
@@ -20,6 +21,7 @@ int32_t tni_device_epoch(const tn_device *device)
 void tni_device_epoch_next(tn_device *device)
 {
     atomic_fetch_add(&device->standard->epoch, 1);
+    tni_epoch_next();
 }
 
 tn_status tni_device_epoch_check(const tn_device *device, int32_t epoch, const char *what,

@@ -1,0 +1,3 @@
+#include "epoch.h"
+
+_Atomic uint64_t tni_epoch;
