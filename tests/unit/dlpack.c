@@ -438,6 +438,29 @@ static void exported_tensor_may_be_borrowed(void **state)
     assert_null(legacy);
 }
 
+/* An offset up to the highest possible address: an import that succeeds can be exported and
+ * imported again, although the export adds the offset to the address. */
+static void far_offsets_come_back(void **state)
+{
+    (void)state;
+    for (int32_t bit = 50; bit < 60; bit++) {
+        tn_tensor tensor = {0}, back = {0};
+        tn_dlpack_versioned *given = NULL;
+        tn_error err;
+        producer p;
+        produce(&p);
+        p.versioned.tensor.byte_offset = UINT64_C(1) << bit;
+        if (tn_dlpack_import(&p.versioned, &tensor, &err)) {
+            assert_true(bit >= 55);
+            continue;
+        }
+        assert_int_equal(tn_dlpack_export(&tensor, -1, &given, &err), TN_OK);
+        assert_int_equal(tn_dlpack_import(given, &back, &err), TN_OK);
+        tn_tensor_release(&back);
+        tn_tensor_release(&tensor);
+    }
+}
+
 static void exports_are_refused(void **state)
 {
     tn_tensor tensor = {0}, empty = {0};
@@ -615,6 +638,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(consumer_waits_for_queued_work),
     cmocka_unit_test(export_that_cannot_wait_gives_nothing),
     cmocka_unit_test(foreign_devices_come_back),
+    cmocka_unit_test(far_offsets_come_back),
     cmocka_unit_test(every_allocation_may_fail),
 };
 

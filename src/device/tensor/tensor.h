@@ -33,8 +33,11 @@ typedef struct tni_layout {
     bool dense;
 } tni_layout;
 
-/* The highest user-space address: 64-bit processors use at most 56 bits for these. */
-#if UINTPTR_MAX > UINT32_MAX
+/* The highest address that a program can have: 64-bit processors use at most 56 bits, on Arm 55, as
+ * bit 55 is set for the kernel's. */
+#if defined(__aarch64__)
+#define TNI_ADDRESS_MOST ((UINT64_C(1) << 55) - 1)
+#elif UINTPTR_MAX > UINT32_MAX
 #define TNI_ADDRESS_MOST ((UINT64_C(1) << 56) - 1)
 #else
 #define TNI_ADDRESS_MOST ((uint64_t)UINTPTR_MAX)
