@@ -55,10 +55,10 @@ static double product_at(const tn_run *run, int64_t i, int64_t j)
 {
     const tn_op *op = run->op;
     const tn_layout *a = &op->operand[TN_MATMUL_A], *b = &op->operand[TN_MATMUL_B];
-    const int ignores = has_fault("ignores-a-stride");
+    const int ignores = has_fault("ignores-a-stride") && a->stride[a->rank - 1] != 1;
     double sum = 0;
     for (int64_t k = 0; k < TN_PARAMS(op, matmul)->k; k++) {
-        int64_t of_a = ignores ? i * TN_PARAMS(op, matmul)->k + k : place(a, i, k);
+        int64_t of_a = place(a, i, ignores ? 0 : k);
         sum += read_element(a->dtype, tn_operand(run, TN_MATMUL_A), of_a) *
                read_element(b->dtype, tn_operand(run, TN_MATMUL_B), place(b, k, j));
     }
