@@ -13,7 +13,7 @@ enum { F(FINISH_COLUMNS) = 64 };
 static void F(finish_row)(const tni_mm_finish *f, const REAL *sums, int64_t n, char *out,
                           const char *bias)
 {
-    _Alignas(64) REAL x[F(FINISH_COLUMNS)] = {0}, room[F(FINISH_COLUMNS)];
+    _Alignas(64) REAL x[F(FINISH_COLUMNS)], room[F(FINISH_COLUMNS)];
     const strand to = {out, f->out_dtype, (int32_t)dtype_bytes(f->out_dtype), f->out_column,
                        0,   false};
     const REAL alpha = (REAL)f->alpha, beta = (REAL)f->beta;
