@@ -64,7 +64,8 @@ TN_API tn_status tn_matmul_prepare(const tn_context *context, const tn_matmul_ar
 /* Computes several products at once, such as the experts of a mixture-of-experts layer. Each of
  * groups[0] to groups[count - 1] is as for tn_matmul. All must have the same device, stream and
  * dtypes of A, B and out, and no workspace. No out may overlap another out or any input. Errors
- * begin with "groups[3]: ..."; then nothing is computed.
+ * begin with "groups[3]: ...". All are checked and planned before the first is computed; if a kernel
+ * fails, products before it may have been computed.
  *
  * A kernel is chosen for each product as in tn_matmul, with kernels that compute many products at
  * once among the candidates: problems with the field grouped=1 show them. Products for which the
