@@ -1,6 +1,6 @@
 /* Reads and writes single elements as numbers, to compare and to generate data: exact, not fast. */
-#ifndef TNI_DISPATCH_ELEMENT_H
-#define TNI_DISPATCH_ELEMENT_H
+#ifndef TNI_OP_ELEMENT_H
+#define TNI_OP_ELEMENT_H
 
 #include "tenon/module/dtype.h"
 

@@ -4,8 +4,8 @@
  *     field   = key "=" value
  *     value   = number | word | shape | list        shape = n {"x" n}        list = value {";" value}
  */
-#ifndef TNI_OPS_FIELDS_H
-#define TNI_OPS_FIELDS_H
+#ifndef TNI_OP_FIELDS_H
+#define TNI_OP_FIELDS_H
 
 #include "op.h"
 

@@ -1,6 +1,6 @@
 /* Iteration over the elements of a layout, the last dimension fastest. */
-#ifndef TNI_DISPATCH_WALK_H
-#define TNI_DISPATCH_WALK_H
+#ifndef TNI_OP_WALK_H
+#define TNI_OP_WALK_H
 
 #include "tenon/module/op.h"
 

@@ -149,7 +149,7 @@ static void report_ready(tni_record *record, const char *lacking, const char *re
                     lacking);
 }
 
-/* Notes a platform that is not available, for say_ready. */
+/* Notes a platform that is not available, for report_ready. */
 static void note_lacking(char *to, size_t size, const tni_platform *platform, const tn_error *err)
 {
     size_t used = strlen(to);

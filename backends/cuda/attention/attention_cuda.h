@@ -1,6 +1,6 @@
 /* Attention by our own kernels: how a problem is split, what they support, what a run costs. */
-#ifndef CUDA_KERNELS_ATTENTION_H
-#define CUDA_KERNELS_ATTENTION_H
+#ifndef CUDA_ATTENTION_CUDA_H
+#define CUDA_ATTENTION_CUDA_H
 
 #include "../kernels/layout.h"
 #include "attention_args.h"

@@ -1,6 +1,6 @@
 /* Matrix products by a kernel of our own. */
-#ifndef CUDA_KERNELS_MATMUL_H
-#define CUDA_KERNELS_MATMUL_H
+#ifndef CUDA_MATMUL_CUDA_H
+#define CUDA_MATMUL_CUDA_H
 
 #include "../kernels/layout.h"
 #include "matmul_args.h"

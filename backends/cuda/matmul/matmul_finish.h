@@ -1,7 +1,7 @@
 /* Epilogue after a library's product: bias and activation, by a kernel of our own, from sums of f32; or, for
  * complex numbers, which have no activation, from sums of out's dtype. */
-#ifndef CUDA_KERNELS_FINISH_H
-#define CUDA_KERNELS_FINISH_H
+#ifndef CUDA_MATMUL_FINISH_H
+#define CUDA_MATMUL_FINISH_H
 
 #include "../kernels/layout.h"
 #include "matmul_args.h"

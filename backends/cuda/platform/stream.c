@@ -79,7 +79,8 @@ tn_status cuda_stream_wait(void *any, int32_t index, void *stream, void *event, 
     return status;
 }
 
-/* The default stream reports CAPTURE_IMPLICIT if a stream that it synchronises with is being captured. */
+/* The default stream reports CUDA_ERROR_STREAM_CAPTURE_IMPLICIT if a stream that it synchronises
+ * with is being captured. */
 int32_t cuda_stream_is_captured(void *any, int32_t index, void *stream)
 {
     cuda_scope scope;
