@@ -9,9 +9,6 @@
 #define WORD(name, bit, word) [bit] = word,
 static const char *const feature_words[] = {TN_CPU_FEATURE_LIST(WORD)};
 #undef WORD
-#define WORD(name, word) word,
-static const char *const quirk_words[] = {TNI_CPU_QUIRK_LIST(WORD)};
-#undef WORD
 
 #define LISTED(name, bit, word) ", " word
 static const char all_features[] = TN_CPU_FEATURE_LIST(LISTED);
@@ -108,11 +105,6 @@ uint64_t tni_cpu_possible(void)
     return amx_offered ? known->possible : known->usable;
 }
 
-uint64_t tni_cpu_quirks(void)
-{
-    return cpu_facts()->quirks;
-}
-
 uint64_t tni_cpu_features(void)
 {
     return cpu_facts()->usable & tni_cpu_mask();
@@ -149,11 +141,6 @@ const char *tni_cpu_why_not(int feature_index)
 const char *tni_cpu_feature_name(int index)
 {
     return index >= 0 && index < TN_CPU_FEATURE_COUNT ? feature_words[index] : NULL;
-}
-
-const char *tni_cpu_quirk_name(int index)
-{
-    return index >= 0 && index < TNI_CPU_QUIRK_COUNT ? quirk_words[index] : NULL;
 }
 
 static int feature_of(const char *word, size_t length)

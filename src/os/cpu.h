@@ -8,24 +8,9 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/*  Quirks: true of this processor, but nothing that a kernel may need. They change which of two
- *  working kernels is taken, never whether one may run. */
-#define TNI_CPU_QUIRK_LIST(X)                                                       \
-    X(SLOW_GATHER, "slow-gather")                                                   \
-    X(HEAVY_AVX512, "heavy-avx512") /* lowers its clock a lot under 512-bit work */ \
-    X(VIRTUAL, "virtual")           /* under a hypervisor: cache and model facts may be invented */
-
-enum {
-#define TNI_CPU_QUIRK_INDEX_(name, word) TNI_CPU_QUIRK_INDEX_##name,
-    TNI_CPU_QUIRK_LIST(TNI_CPU_QUIRK_INDEX_) TNI_CPU_QUIRK_COUNT
-#undef TNI_CPU_QUIRK_INDEX_
-};
-#define TNI_CPU_QUIRK(name) (UINT64_C(1) << TNI_CPU_QUIRK_INDEX_##name)
-
 /* Detected once, then cached. Thread-safety: Safe. */
 uint64_t tni_cpu_detected(void); /* features usable now on this machine */
 uint64_t tni_cpu_possible(void); /* the same, and AMX if only the request is missing */
-uint64_t tni_cpu_quirks(void);
 uint64_t tni_cpu_features(void); /* tni_cpu_detected without what the mask hides */
 
 /* Requests permission to use AMX from the kernel, once. Returns true if the AMX features are
@@ -53,7 +38,6 @@ uint64_t tni_cpu_stamp(void);
 const char *tni_cpu_why_not(int feature_index);
 
 const char *tni_cpu_feature_name(int index); /* NULL out of range */
-const char *tni_cpu_quirk_name(int index);
 
 /* "avx2,fma" to bits; "" to none. TN_INVALID_ARGUMENT names the unknown word and the nearest
  * known one. */

@@ -10,7 +10,6 @@
 typedef struct tni_cpu_facts {
     uint64_t usable;
     uint64_t possible; /* usable features, and those that only need a request to the system */
-    uint64_t quirks;
     const char *why_not[TN_CPU_FEATURE_COUNT]; /* as tni_cpu_why_not */
 } tni_cpu_facts;
 

@@ -1,7 +1,5 @@
 #include "cpu_detect.h"
 
-#include <string.h>
-
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -94,53 +92,6 @@ static const char *not_permitted(uint32_t amx)
     }
 }
 
-/* Family and model as numbered in the vendors' manuals: 0xFFMM. */
-static uint32_t family_model(uint32_t signature)
-{
-    uint32_t family = signature >> 8 & 0xF, model = signature >> 4 & 0xF;
-    if (family == 0x6 || family == 0xF)
-        model |= signature >> 12 & 0xF0;
-    if (family == 0xF)
-        family += signature >> 20 & 0xFF;
-    return family << 8 | model;
-}
-
-static bool made_by(const tni_cpu_x86 *raw, const char *vendor)
-{
-    const uint32_t *leaf = raw->leaf[TNI_LEAF_0];
-    uint32_t name[3] = {leaf[TNI_EBX], leaf[TNI_EDX], leaf[TNI_ECX]};
-    return memcmp(name, vendor, sizeof name) == 0;
-}
-
-/* Whether a gather takes longer than the separate loads that it replaces. */
-static bool gathers_slowly(const tni_cpu_x86 *raw, uint32_t model)
-{
-    static const uint32_t before_skylake[] = {0x63C, 0x63F, 0x645, 0x646,  /* Haswell */
-                                              0x63D, 0x647, 0x64F, 0x656}; /* Broadwell */
-    if (made_by(raw, "HygonGenuine"))
-        return true; /* Zen 1 */
-    if (made_by(raw, "AuthenticAMD"))
-        return model < 0x1910 || (model >= 0x1920 && model < 0x1960); /* up to Zen 3 */
-    for (size_t i = 0; i < sizeof before_skylake / sizeof before_skylake[0]; i++) {
-        if (model == before_skylake[i])
-            return made_by(raw, "GenuineIntel");
-    }
-    return false;
-}
-
-static uint64_t quirks_of(const tni_cpu_x86 *raw)
-{
-    uint64_t quirks = 0;
-    uint32_t model = family_model(read_leaf(raw, TNI_LEAF_1, TNI_EAX));
-    if (gathers_slowly(raw, model))
-        quirks |= TNI_CPU_QUIRK(SLOW_GATHER);
-    if (made_by(raw, "GenuineIntel") && model == 0x655) /* Skylake-X to Cooper Lake */
-        quirks |= TNI_CPU_QUIRK(HEAVY_AVX512);
-    if (read_leaf(raw, TNI_LEAF_1, TNI_ECX) & BIT(31))
-        quirks |= TNI_CPU_QUIRK(VIRTUAL);
-    return quirks;
-}
-
 static bool has_osxsave(const tni_cpu_x86 *raw)
 {
     return read_leaf(raw, TNI_LEAF_1, TNI_ECX) & BIT(27);
@@ -167,7 +118,6 @@ void tni_cpu_x86_judge(const tni_cpu_x86 *raw, tni_cpu_facts *out)
     judge_rows(raw, raw->amx == TNI_AMX_UNASKED ? TNI_AMX_GIVEN : raw->amx, &asked);
     judge_rows(raw, raw->amx, out);
     out->possible = asked.usable;
-    out->quirks = quirks_of(raw);
 }
 
 #if defined(__x86_64__)

@@ -26,11 +26,8 @@ static void names_every_bit_once(void **state)
             assert_string_not_equal(tni_cpu_feature_name(i), tni_cpu_feature_name(j));
     }
     assert_string_equal(tni_cpu_feature_name(INDEX(SSE41)), "sse4.1");
-    assert_string_equal(tni_cpu_quirk_name(TNI_CPU_QUIRK_INDEX_VIRTUAL), "virtual");
     assert_null(tni_cpu_feature_name(-1));
     assert_null(tni_cpu_feature_name(TN_CPU_FEATURE_COUNT));
-    assert_null(tni_cpu_quirk_name(-1));
-    assert_null(tni_cpu_quirk_name(TNI_CPU_QUIRK_COUNT));
     assert_null(tni_cpu_why_not(-1));
     assert_null(tni_cpu_why_not(TN_CPU_FEATURE_COUNT));
 }
@@ -211,8 +208,6 @@ static void agrees_with_the_kernel(void **state)
             fail_msg("the kernel does not list %s", kernel_words[i].flag);
         }
     }
-    if (tni_cpu_quirks() & TNI_CPU_QUIRK(VIRTUAL))
-        assert_contains(line, " hypervisor ");
 }
 
 #endif

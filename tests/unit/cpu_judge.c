@@ -27,13 +27,6 @@ enum {
 
 enum { XCR0_AVX512 = 0xE7, XCR0_ALL = 0x602E7 };
 
-static void set_vendor(tni_cpu_x86 *raw, const char *vendor)
-{
-    memcpy(&raw->leaf[TNI_LEAF_0][TNI_EBX], vendor, 4);
-    memcpy(&raw->leaf[TNI_LEAF_0][TNI_EDX], vendor + 4, 4);
-    memcpy(&raw->leaf[TNI_LEAF_0][TNI_ECX], vendor + 8, 4);
-}
-
 /* An Emerald Rapids under KVM, as recorded: all that the list has for x86. */
 static tni_cpu_x86 emerald_rapids(void)
 {
@@ -78,7 +71,6 @@ static void claims_all_that_is_saved(void **state)
     tni_cpu_facts facts = judged(&raw);
     (void)state;
     assert_int_equal(facts.usable, sse | avx | avx512 | amx);
-    assert_int_equal(facts.quirks, TNI_CPU_QUIRK(VIRTUAL));
     assert_why_not(&facts, 0, "");
 }
 
@@ -201,7 +193,6 @@ static void ignores_leaves_that_are_not_there(void **state)
     raw.leaf[TNI_LEAF_0][TNI_EAX] = 0;
     facts = judged(&raw);
     assert_int_equal(facts.usable, 0);
-    assert_int_equal(facts.quirks, 0);
 }
 
 /* Hypervisors hide bits one by one. */
@@ -287,50 +278,6 @@ static void stays_consistent_for_any_registers(void **state)
     }
 }
 
-static void knows_models_with_quirks(void **state)
-{
-    const uint64_t slow = TNI_CPU_QUIRK(SLOW_GATHER), heavy = TNI_CPU_QUIRK(HEAVY_AVX512);
-    const struct {
-        const char *vendor;
-        uint32_t signature;
-        uint64_t quirks;
-    } models[] = {
-        {"GenuineIntel", 0x306C3, slow},  /* Haswell              */
-        {"GenuineIntel", 0x306F2, slow},  /* Haswell, server      */
-        {"GenuineIntel", 0x306D4, slow},  /* Broadwell            */
-        {"GenuineIntel", 0x406F1, slow},  /* Broadwell, server    */
-        {"GenuineIntel", 0x506E3, 0},     /* Skylake              */
-        {"GenuineIntel", 0x50654, heavy}, /* Skylake-X            */
-        {"GenuineIntel", 0x50657, heavy}, /* Cascade Lake         */
-        {"GenuineIntel", 0x606A6, 0},     /* Ice Lake, server     */
-        {"GenuineIntel", 0x806F8, 0},     /* Sapphire Rapids      */
-        {"GenuineIntel", 0x00F55, 0},     /* family 15, not 6     */
-        {"AuthenticAMD", 0x660F01, slow}, /* Excavator            */
-        {"AuthenticAMD", 0x800F12, slow}, /* Zen 1                */
-        {"AuthenticAMD", 0x830F10, slow}, /* Zen 2                */
-        {"AuthenticAMD", 0xA00F11, slow}, /* Zen 3, server        */
-        {"AuthenticAMD", 0xA20F10, slow}, /* Zen 3                */
-        {"AuthenticAMD", 0xA50F00, slow}, /* Zen 3, mobile        */
-        {"AuthenticAMD", 0xA10F11, 0},    /* Zen 4, server        */
-        {"AuthenticAMD", 0xA60F12, 0},    /* Zen 4                */
-        {"AuthenticAMD", 0xB00F21, 0},    /* Zen 5                */
-        {"AuthenticAMD", 0x50654, slow},  /* no model of Intel's  */
-        {"HygonGenuine", 0x900F02, slow}, /* Zen 1 by licence     */
-        {"CentaurHauls", 0x306C3, 0},     /* nothing known        */
-    };
-    (void)state;
-    for (size_t i = 0; i < sizeof models / sizeof models[0]; i++) {
-        tni_cpu_x86 raw = emerald_rapids();
-        set_vendor(&raw, models[i].vendor);
-        raw.leaf[TNI_LEAF_1][TNI_EAX] = models[i].signature;
-        if (judged(&raw).quirks != (models[i].quirks | TNI_CPU_QUIRK(VIRTUAL)))
-            fail_msg("%s %#x", models[i].vendor, models[i].signature);
-        assert_int_equal(judged(&raw).usable, sse | avx | avx512 | amx);
-        raw.leaf[TNI_LEAF_1][TNI_ECX] &= ~(UINT32_C(1) << 31);
-        assert_int_equal(judged(&raw).quirks, models[i].quirks);
-    }
-}
-
 /* Arm. */
 
 static tni_cpu_facts judged_arm(uint64_t hwcap, uint64_t hwcap2)
@@ -392,7 +339,6 @@ int main(void)
         cmocka_unit_test(ignores_leaves_that_are_not_there),
         cmocka_unit_test(wants_what_a_feature_builds_on),
         cmocka_unit_test(stays_consistent_for_any_registers),
-        cmocka_unit_test(knows_models_with_quirks),
         cmocka_unit_test(reads_hwcap),
         cmocka_unit_test(wants_what_an_arm_feature_builds_on),
     };
