@@ -35,12 +35,6 @@ bool is_offender(const tn_candidate *candidate)
     return candidate->why && candidate->why->code == TN_REFUSE_DETERMINISM;
 }
 
-const char *name_of_taken(const tn_decision *decision)
-{
-    const tn_candidate *taken = tn_decision_chosen(decision);
-    return taken ? taken->kernel : "nothing";
-}
-
 /* Exit code for the outcome of a call. */
 static int code_of_decision(const tn_decision *decision)
 {

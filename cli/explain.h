@@ -26,9 +26,6 @@ bool is_offender(const tn_candidate *candidate);
 /* Whether a setting was itself set to a value other than the default. */
 bool is_changed(const found_setting *row);
 
-/* The kernel's name; "nothing" for none. */
-const char *name_of_taken(const tn_decision *decision);
-
 /* Prints text for a bug report. */
 void explained_print(const explained_world *world, const explained *problem);
 

@@ -51,14 +51,6 @@ void tni_buffer_format(tni_buffer *buffer, const char *format, ...)
     va_end(arguments);
 }
 
-void tni_buffer_clear(tni_buffer *buffer)
-{
-    buffer->length = 0;
-    buffer->failed = false;
-    if (buffer->text)
-        buffer->text[0] = '\0';
-}
-
 void tni_buffer_release(tni_buffer *buffer)
 {
     tni_release(buffer->text);

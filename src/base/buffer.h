@@ -19,7 +19,6 @@ void tni_buffer_add(tni_buffer *buffer, const char *text);
 void tni_buffer_add_part(tni_buffer *buffer, const char *text, size_t length);
 void tni_buffer_add_char(tni_buffer *buffer, char c);
 void tni_buffer_format(tni_buffer *buffer, const char *format, ...) TN_PRINTF(2, 3);
-void tni_buffer_clear(tni_buffer *buffer); /* keeps the memory, resets `failed` */
 void tni_buffer_release(tni_buffer *buffer);
 
 /* Returns the text, "" if empty. Valid until the next change. */

@@ -214,7 +214,7 @@ static void buffer_grows_and_gives_its_text(void **state)
     assert_int_equal(buffer.length, 8000);
     assert_int_equal(strlen(buffer.text), 8000);
     assert_memory_equal(buffer.text + 7992, "abcde999", 8);
-    tni_buffer_clear(&buffer);
+    tni_buffer_release(&buffer);
     assert_int_equal(buffer.length, 0);
     assert_string_equal(tni_buffer_text(&buffer), "");
     tni_buffer_add_part(&buffer, "a\0b", 3);

@@ -361,7 +361,7 @@ static void sizes_are_bounded(void **state)
     tni_buffer_add(&text, "[device]\nplatform = x\n");
     assert_refused(tni_buffer_text(&text),
                    "f:49: found 1025 devices up to here, needs at most 1024");
-    tni_buffer_clear(&text);
+    tni_buffer_release(&text);
     tni_buffer_add(&text, "[device]\nplatform = x\n");
     for (int i = 0; i < 255; i++)
         tni_buffer_format(&text, "behaviour.%d = 1\n", i);

@@ -349,7 +349,7 @@ static uint64_t random_next(uint64_t *seed, uint64_t below)
 static void random_text(uint64_t *seed, const char *const *pieces, size_t count, size_t most,
                         tni_buffer *to)
 {
-    tni_buffer_clear(to);
+    tni_buffer_release(to);
     for (size_t length = random_next(seed, most + 1); length > 0; length--)
         tni_buffer_add(to, pieces[random_next(seed, count)]);
     assert_false(to->failed);

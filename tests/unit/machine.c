@@ -95,9 +95,6 @@ static void sets_are_compared(void **state)
     assert_int_equal(tni_cpus_shared(&a, &b), 2);
     assert_int_equal(tni_cpus_shared(&b, &a), 2);
     assert_int_equal(tni_cpus_shared(&a, &none), 0);
-    assert_false(tni_cpus_same(&a, &b));
-    assert_true(tni_cpus_same(&a, &a));
-    assert_false(tni_cpus_same(&none, &b));
     assert_true(tni_cpus_has(&a, 200) && !tni_cpus_has(&a, 201) && !tni_cpus_has(&a, -1));
     assert_int_equal(tni_cpus_next(&a, 0), 1);
     assert_int_equal(tni_cpus_next(&a, 4), 200);
@@ -554,19 +551,6 @@ static void parts_are_read_alone(void **state)
     tni_machine_release(machine);
 }
 
-static void architectures_have_families(void **state)
-{
-    static const char *const rows[][2] = {
-        {"x86_64", "x86"},    {"i686", "x86"},      {"aarch64", "arm"},
-        {"arm64", "arm"},     {"armv7l", "arm"},    {"ppc64le", "powerpc"},
-        {"s390x", "s390"},    {"riscv64", "riscv"}, {"loongarch64", "loongarch"},
-        {"sparc64", "other"}, {"", "other"}};
-    (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        assert_string_equal(tni_machine_family(rows[i][0]), rows[i][1]);
-    assert_string_equal(tni_machine_family(NULL), "unknown");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -575,7 +559,6 @@ int main(void)
         cmocka_unit_test(sets_are_compared),
         cmocka_unit_test(wrong_questions_are_refused),
         cmocka_unit_test(parts_are_read_alone),
-        cmocka_unit_test(architectures_have_families),
         cmocka_unit_test(trees_have_variety),
         cmocka_unit_test(generated_trees_are_read),
         cmocka_unit_test(the_system_answers_without_files),

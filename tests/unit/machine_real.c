@@ -174,8 +174,7 @@ static void model_is_that_of_lscpu(void **state)
     assert_string_equal(machine->topology.architecture.text, own_architecture());
     char *text = output_of("LC_ALL=C lscpu --json 2>&1");
     bool native = json_value(text, "Architecture", value) && strcmp(value, own_architecture()) == 0;
-    if (native && strcmp(tni_machine_family(value), "x86") == 0 &&
-        json_value(text, "Model name", value))
+    if (native && strcmp(value, "x86_64") == 0 && json_value(text, "Model name", value))
         assert_string_equal(machine->topology.model.text, value);
     if (json_value(text, "NUMA node(s)", value) && machine->topology.node_count)
         assert_int_equal(machine->topology.node_count, strtol(value, NULL, 10));

@@ -42,7 +42,6 @@ typedef struct tni_cpus {
 } tni_cpus;
 
 bool tni_cpus_has(const tni_cpus *set, int32_t number);
-bool tni_cpus_same(const tni_cpus *a, const tni_cpus *b);
 int32_t tni_cpus_shared(const tni_cpus *a, const tni_cpus *b); /* size of the intersection */
 int32_t tni_cpus_next(const tni_cpus *set, int32_t from);      /* first member >= from, or -1 */
 void tni_cpus_write(const tni_cpus *set, tni_buffer *to);      /* "0-3,8" */
@@ -149,10 +148,6 @@ typedef struct tni_machine_topology {
     size_t node_count;
     size_t class_count;
 } tni_machine_topology;
-
-/* Returns "x86", "arm", "powerpc", "s390", "riscv", "loongarch", "mips" or "other" for an
- * architecture's name; "unknown" for NULL. Static text. */
-const char *tni_machine_family(const char *architecture);
 
 /* Stays the same across boots while the source does not change. */
 enum { TNI_UUID_SIZE = 37 };

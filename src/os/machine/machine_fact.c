@@ -86,33 +86,3 @@ void tni_machine_release(tni_machine *machine)
     if (machine)
         tni_blocks_release(machine->blocks);
 }
-
-const char *tni_machine_family(const char *architecture)
-{
-    static const struct {
-        const char *prefix;
-        const char *family;
-    } families[] = {
-        {"x86_64", "x86"},
-        {"amd64", "x86"},
-        {"i386", "x86"},
-        {"i486", "x86"},
-        {"i586", "x86"},
-        {"i686", "x86"},
-        {"aarch64", "arm"},
-        {"arm", "arm"},
-        {"ppc", "powerpc"},
-        {"powerpc", "powerpc"},
-        {"s390", "s390"},
-        {"riscv", "riscv"},
-        {"loongarch", "loongarch"},
-        {"mips", "mips"},
-    };
-    if (!architecture)
-        return "unknown";
-    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++) {
-        if (strncmp(architecture, families[i].prefix, strlen(families[i].prefix)) == 0)
-            return families[i].family;
-    }
-    return "other";
-}

@@ -12,16 +12,6 @@ static uint64_t word_at(const tni_cpus *set, int32_t index)
     return index < set->room / WORD ? set->bits[index] : 0;
 }
 
-bool tni_cpus_same(const tni_cpus *a, const tni_cpus *b)
-{
-    int32_t room = a->room > b->room ? a->room : b->room;
-    for (int32_t i = 0; i < room / WORD; i++) {
-        if (word_at(a, i) != word_at(b, i))
-            return false;
-    }
-    return true;
-}
-
 static int32_t ones(uint64_t word)
 {
     int32_t count = 0;
