@@ -19,10 +19,4 @@ static tn_status admit_attention_merge(const tn_kernel_row *row, const tn_query 
                 .honours = TN_ELEMENTWISE_USES_STRIDES | TN_ELEMENTWISE_USES_OUT_DTYPE, \
                 .admit = admit_attention_merge)
 
-ROW(plain, 0, 4.2e3)
-#if defined(TENON_ISA_AVX2)
-ROW(avx2, TENON_ISA_AVX2, 7e3)
-#endif
-#if defined(TENON_ISA_AVX512)
-ROW(avx512, TENON_ISA_AVX512, 8.4e3)
-#endif
+TNI_CPU_ROWS(ROW, 4.2e3, 7e3, 8.4e3)

@@ -35,10 +35,4 @@ static tn_status admit_cast(const tn_kernel_row *row, const tn_query *query, tn_
                 .dtypes = castable, .numerics = TNI_CPU_EXACT, .honours = TNI_CPU_LAYOUTS, \
                 .admit = admit_cast)
 
-ROW(plain, 0, 6e3)
-#if defined(TENON_ISA_AVX2)
-ROW(avx2, TENON_ISA_AVX2, 10e3)
-#endif
-#if defined(TENON_ISA_AVX512)
-ROW(avx512, TENON_ISA_AVX512, 12e3)
-#endif
+TNI_CPU_ROWS(ROW, 6e3, 10e3, 12e3)

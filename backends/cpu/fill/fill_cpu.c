@@ -12,10 +12,4 @@ static const tn_dtype fillable[] = {TN_F32, TN_F64,  TN_BF16, TN_F16, TN_I8,  TN
     TNI_CPU_ROW(fill, isa, needs, rate, .name = "cpu.fill." #isa, .op = TN_OP_FILL, \
                 .dtypes = fillable, .numerics = TNI_CPU_EXACT, .honours = TNI_CPU_LAYOUTS)
 
-ROW(plain, 0, 6e3)
-#if defined(TENON_ISA_AVX2)
-ROW(avx2, TENON_ISA_AVX2, 10e3)
-#endif
-#if defined(TENON_ISA_AVX512)
-ROW(avx512, TENON_ISA_AVX512, 12e3)
-#endif
+TNI_CPU_ROWS(ROW, 6e3, 10e3, 12e3)

@@ -17,10 +17,4 @@ static tn_status admit_norm(const tn_kernel_row *row, const tn_query *query, tn_
                 .honours = TNI_CPU_MIXED | TN_ELEMENTWISE_USES_WEIGHT | TN_ELEMENTWISE_USES_BIAS, \
                 .admit = admit_norm)
 
-ROW(plain, 0, 4.8e3)
-#if defined(TENON_ISA_AVX2)
-ROW(avx2, TENON_ISA_AVX2, 8e3)
-#endif
-#if defined(TENON_ISA_AVX512)
-ROW(avx512, TENON_ISA_AVX512, 9.6e3)
-#endif
+TNI_CPU_ROWS(ROW, 4.8e3, 8e3, 9.6e3)

@@ -23,10 +23,4 @@ static tn_status admit_permute(const tn_kernel_row *row, const tn_query *query, 
                 .dtypes = copyable, .numerics = TNI_CPU_EXACT, .honours = TNI_CPU_LAYOUTS,   \
                 .admit = admit_permute)
 
-ROW(plain, 0, 5.4e3)
-#if defined(TENON_ISA_AVX2)
-ROW(avx2, TENON_ISA_AVX2, 9e3)
-#endif
-#if defined(TENON_ISA_AVX512)
-ROW(avx512, TENON_ISA_AVX512, 10.8e3)
-#endif
+TNI_CPU_ROWS(ROW, 5.4e3, 9e3, 10.8e3)

@@ -23,10 +23,4 @@ static tn_status admit_reduce(const tn_kernel_row *row, const tn_query *query, t
                 .dtypes = tni_cpu_reals, .numerics = TN_NUM_RUN_TO_RUN, .honours = TNI_CPU_MIXED, \
                 .admit = admit_reduce)
 
-ROW(plain, 0, 6e3)
-#if defined(TENON_ISA_AVX2)
-ROW(avx2, TENON_ISA_AVX2, 10e3)
-#endif
-#if defined(TENON_ISA_AVX512)
-ROW(avx512, TENON_ISA_AVX512, 12e3)
-#endif
+TNI_CPU_ROWS(ROW, 6e3, 10e3, 12e3)

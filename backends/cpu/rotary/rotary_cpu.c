@@ -20,10 +20,4 @@ static tn_status admit_rotary(const tn_kernel_row *row, const tn_query *query, t
                 .dtypes = tni_cpu_reals, .numerics = TNI_CPU_INVARIANT,                   \
                 .honours = TNI_CPU_LAYOUTS | TN_ELEMENTWISE_USES_PARTIAL, .admit = admit_rotary)
 
-ROW(plain, 0, 4.2e3)
-#if defined(TENON_ISA_AVX2)
-ROW(avx2, TENON_ISA_AVX2, 7e3)
-#endif
-#if defined(TENON_ISA_AVX512)
-ROW(avx512, TENON_ISA_AVX512, 8.4e3)
-#endif
+TNI_CPU_ROWS(ROW, 4.2e3, 7e3, 8.4e3)

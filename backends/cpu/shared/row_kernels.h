@@ -40,4 +40,19 @@ tn_status tni_cpu_admit_reals(const tn_query *query, const char *const *names, t
                                                          .run = tni_cpu_##op_name##_##isa,     \
                                                          __VA_ARGS__};
 
+/* Defines rows by ROW(isa, needs, rate): of plain, and of avx2 and avx512 where the build has
+ * them. */
+#define TNI_CPU_ROWS(ROW, rate_plain, rate_avx2, rate_avx512) \
+    ROW(plain, 0, rate_plain) TNI_CPU_AVX2_(ROW, rate_avx2) TNI_CPU_AVX512_(ROW, rate_avx512)
+#if defined(TENON_ISA_AVX2)
+#define TNI_CPU_AVX2_(ROW, rate) ROW(avx2, TENON_ISA_AVX2, rate)
+#else
+#define TNI_CPU_AVX2_(ROW, rate)
+#endif
+#if defined(TENON_ISA_AVX512)
+#define TNI_CPU_AVX512_(ROW, rate) ROW(avx512, TENON_ISA_AVX512, rate)
+#else
+#define TNI_CPU_AVX512_(ROW, rate)
+#endif
+
 #endif

@@ -16,10 +16,4 @@ static tn_status admit_softmax(const tn_kernel_row *row, const tn_query *query, 
                 .dtypes = tni_cpu_reals, .numerics = TNI_CPU_INVARIANT,                      \
                 .honours = TNI_CPU_MIXED | TN_ELEMENTWISE_USES_LOG, .admit = admit_softmax)
 
-ROW(plain, 0, 3.6e3)
-#if defined(TENON_ISA_AVX2)
-ROW(avx2, TENON_ISA_AVX2, 6e3)
-#endif
-#if defined(TENON_ISA_AVX512)
-ROW(avx512, TENON_ISA_AVX512, 7.2e3)
-#endif
+TNI_CPU_ROWS(ROW, 3.6e3, 6e3, 7.2e3)

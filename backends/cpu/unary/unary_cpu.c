@@ -16,10 +16,4 @@ static tn_status admit_unary(const tn_kernel_row *row, const tn_query *query, tn
                 .dtypes = tni_cpu_reals, .numerics = TNI_CPU_INVARIANT, .honours = TNI_CPU_MIXED, \
                 .admit = admit_unary)
 
-ROW(plain, 0, 4.2e3)
-#if defined(TENON_ISA_AVX2)
-ROW(avx2, TENON_ISA_AVX2, 7e3)
-#endif
-#if defined(TENON_ISA_AVX512)
-ROW(avx512, TENON_ISA_AVX512, 8.4e3)
-#endif
+TNI_CPU_ROWS(ROW, 4.2e3, 7e3, 8.4e3)
