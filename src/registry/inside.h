@@ -52,9 +52,6 @@ tn_status tni_discover(tni_registry *registry, tn_error *err);
 tn_status tni_discover_entry(tni_registry *registry, tn_module_entry_fn *entry, bool replaces,
                              const tni_record **out, tn_error *err);
 
-tni_place *tni_place_create(const char *path, tni_origin origin, bool is_folder, bool trusted);
-void tni_place_destroy(tni_place *place);
-
 /* Reserves room for one more item, so that the append cannot fail. */
 bool tni_list_reserve(tni_list *list);
 

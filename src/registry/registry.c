@@ -13,21 +13,7 @@ bool tni_list_reserve(tni_list *list)
                              sizeof *list->items);
 }
 
-tni_place *tni_place_create(const char *path, tni_origin origin, bool is_folder, bool trusted)
-{
-    tni_place *place = tni_alloc_zeroed(1, sizeof *place);
-    if (!place)
-        return NULL;
-    *place = (tni_place){.origin = origin, .is_folder = is_folder, .trusted = trusted};
-    place->path = tni_text_copy(path);
-    if (!place->path) {
-        tni_place_destroy(place);
-        return NULL;
-    }
-    return place;
-}
-
-void tni_place_destroy(tni_place *place)
+static void destroy_place(tni_place *place)
 {
     if (!place)
         return;
@@ -36,9 +22,23 @@ void tni_place_destroy(tni_place *place)
     tni_release(place);
 }
 
+static tni_place *create_place(const char *path, tni_origin origin, bool is_folder, bool trusted)
+{
+    tni_place *place = tni_alloc_zeroed(1, sizeof *place);
+    if (!place)
+        return NULL;
+    *place = (tni_place){.origin = origin, .is_folder = is_folder, .trusted = trusted};
+    place->path = tni_text_copy(path);
+    if (!place->path) {
+        destroy_place(place);
+        return NULL;
+    }
+    return place;
+}
+
 static bool add_place(tni_list *to, const char *path, tni_origin origin)
 {
-    tni_place *place = tni_list_reserve(to) ? tni_place_create(path, origin, true, false) : NULL;
+    tni_place *place = tni_list_reserve(to) ? create_place(path, origin, true, false) : NULL;
     if (!place)
         return false;
     to->items[to->count++] = place;
@@ -118,9 +118,9 @@ void tni_registry_destroy(tni_registry *registry)
     for (size_t i = 0; i < registry->records.count; i++)
         tni_record_destroy(registry->records.items[i]);
     for (size_t i = 0; i < registry->requests.count; i++)
-        tni_place_destroy(registry->requests.items[i]);
+        destroy_place(registry->requests.items[i]);
     for (size_t i = 0; i < registry->standing.count; i++)
-        tni_place_destroy(registry->standing.items[i]);
+        destroy_place(registry->standing.items[i]);
     tni_release(registry->records.items);
     tni_release(registry->requests.items);
     tni_release(registry->standing.items);
@@ -251,7 +251,7 @@ static bool store_request(tni_registry *registry, tni_place *place, bool *out_di
     *out_discovered = registry->discovered;
     tni_mutex_unlock(&registry->lock);
     if (!room)
-        tni_place_destroy(place);
+        destroy_place(place);
     return known || room;
 }
 
@@ -271,7 +271,7 @@ tn_status tni_registry_add(tni_registry *registry, const char *path, bool is_fol
     if (status)
         return status;
     tni_place *place =
-        tni_place_create(full, TNI_ORIGIN_PROGRAM, is_folder, (flags & TN_MODULE_TRUSTED) != 0);
+        create_place(full, TNI_ORIGIN_PROGRAM, is_folder, (flags & TN_MODULE_TRUSTED) != 0);
     tni_release(full);
     if (!place)
         return tni_no_memory(err, where, "the path");

@@ -23,7 +23,8 @@ static tn_status admit_number(double number, const char *what, int64_t most, tn_
     return TN_UNSUPPORTED;
 }
 
-tn_status tni_at_admit_numbers(const tn_op *op, tn_refusal *why)
+/* Checks that f32 (f64 for f64) can represent scores with this scale and softcap. */
+static tn_status admit_numbers(const tn_op *op, tn_refusal *why)
 {
     const tn_attention_op *at = TN_PARAMS(op, attention);
     const int64_t most = op->operand[TN_ATTENTION_Q].dtype == TN_F64 ? POWER_F64 : POWER_F32;
@@ -43,7 +44,7 @@ tn_status tni_at_admit(const tn_kernel_row *row, const tn_query *query, tn_refus
         if (i != TN_ATTENTION_MASK && op->operand[i].dtype && op->operand[i].dtype != dtype)
             return tn_refuse(why, TN_REFUSE_DTYPE, names[i], dtype, op->operand[i].dtype);
     }
-    return tni_at_admit_numbers(op, why);
+    return admit_numbers(op, why);
 }
 
 static tn_status reject_with(tn_refusal *why, const char *what, int32_t code, int64_t needed,
@@ -83,5 +84,5 @@ tn_status tni_at_low_admit(const tn_kernel_row *row, const tn_query *query, tn_r
         return reject_with(why, "lse", TN_REFUSE_DTYPE, TN_F32, lse, "lse must be f32");
     if (admit_size(at->size, "size", why) || admit_size(at->value_size, "value_size", why))
         return TN_UNSUPPORTED;
-    return tni_at_admit_numbers(op, why);
+    return admit_numbers(op, why);
 }

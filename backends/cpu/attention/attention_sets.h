@@ -24,10 +24,6 @@
 tn_status tni_at_admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why);
 tn_status tni_at_low_admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why);
 
-/* Checks that f32 (f64 for f64) can represent scores with this scale and softcap. Both functions
- * above call it. */
-tn_status tni_at_admit_numbers(const tn_op *op, tn_refusal *why);
-
 #define TNI_AT_DECLARE_(isa)                            \
     extern const tni_at_set tni_at_f32_##isa;           \
     extern const tni_at_set tni_at_f64_##isa;           \

@@ -53,8 +53,9 @@ tn_status cuda_check(const cuda_scope *scope, cu_result code, const char *call, 
     return status;
 }
 
-/* In a context that has a fault, any call that needs the context fails. */
-cu_result cuda_ask(const cuda_scope *scope)
+/* Returns the device's fault, if it has one: any call that needs the context then fails. Does not
+ * disturb captures. */
+static cu_result query_fault(const cuda_scope *scope)
 {
     size_t available, total;
     return scope->self->driver.memory_info(&available, &total);
@@ -63,14 +64,14 @@ cu_result cuda_ask(const cuda_scope *scope)
 tn_status cuda_check_either(const cuda_scope *scope, cu_result code, const char *call,
                             tn_error *err)
 {
-    if (!cuda_is_sticky(code) || cuda_is_sticky(cuda_ask(scope)))
+    if (!cuda_is_sticky(code) || cuda_is_sticky(query_fault(scope)))
         return cuda_check(scope, code, call, err);
     return cuda_driver_fail(&scope->self->driver, code, call, err);
 }
 
 tn_status cuda_blame(const cuda_scope *scope, tn_status status, const char *call, tn_error *err)
 {
-    const cu_result now = status ? cuda_ask(scope) : CUDA_SUCCESS;
+    const cu_result now = status ? query_fault(scope) : CUDA_SUCCESS;
     return cuda_is_sticky(now) ? cuda_check(scope, now, call, err) : status;
 }
 

@@ -122,9 +122,6 @@ void cuda_relax(cuda_scope *scope);
 /* Converts a driver result on the scope's device to a status; records a sticky fault. */
 tn_status cuda_check(const cuda_scope *scope, cu_result code, const char *call, tn_error *err);
 
-/* Returns the device's fault, if it has one. Does not disturb captures. */
-cu_result cuda_ask(const cuda_scope *scope);
-
 /* Returns `status`, that of a library call. If the call failed because the device has faulted, records and reports
  * the driver's fault instead. */
 tn_status cuda_blame(const cuda_scope *scope, tn_status status, const char *call, tn_error *err);

@@ -29,7 +29,8 @@ tn_status cuda_nvml_open(const tn_host *host, cuda_nvml *out, nvml_result *out_c
     return TN_OK;
 }
 
-int32_t cuda_cores_of(int32_t major, int32_t minor)
+/* Returns the cores per multiprocessor for that compute capability; 0 if unknown here. */
+static int32_t count_cores(int32_t major, int32_t minor)
 {
     switch (major * 10 + minor) {
     case 70:
@@ -72,7 +73,7 @@ static int64_t read_mhz(const cuda_nvml *nvml, void *device, unsigned which)
 
 static int64_t read_multi_processors(const cuda_nvml *nvml, const cuda_found *of)
 {
-    int32_t in_one = cuda_cores_of(of->major, of->minor);
+    int32_t in_one = count_cores(of->major, of->minor);
     return in_one ? read_number(nvml->cores, of->nvml) / in_one : 0;
 }
 

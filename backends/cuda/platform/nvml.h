@@ -68,7 +68,4 @@ void cuda_nvml_rates(const cuda_nvml *nvml, void *device, int64_t *out_khz, int6
 tn_status cuda_nvml_list(const cuda_nvml *nvml, cuda_found *out, int32_t most, int32_t *out_count,
                          tn_error *err);
 
-/* Returns the cores per multiprocessor for that compute capability; 0 if unknown here. */
-int32_t cuda_cores_of(int32_t major, int32_t minor);
-
 #endif

@@ -62,7 +62,9 @@ static int open_within(int parent, const char *name, bool make)
     return tni_sys_openat(parent, name, TNI_CACHE_FOLDER_FLAGS, 0);
 }
 
-int tni_cache_shelf_open(int root, const char *kind, const char *hex, bool make)
+/* Opens the folder KIND/ab; creates it if it is missing and `make` is true. Returns -1 with
+ * errno. */
+static int open_shelf(int root, const char *kind, const char *hex, bool make)
 {
     char name[3] = {hex[0], hex[1], '\0'};
     int outer = open_within(root, kind, make);
@@ -85,7 +87,7 @@ static bool is_folder(int shelf, const char *name)
 
 bool tni_cache_unlink(int root, const char *kind, const char *hex)
 {
-    int shelf = tni_cache_shelf_open(root, kind, hex, false);
+    int shelf = open_shelf(root, kind, hex, false);
     if (shelf < 0)
         return errno == ENOENT;
     bool gone = tni_sys_unlinkat(shelf, hex + 2, 0) == 0 || errno == ENOENT;
@@ -191,7 +193,7 @@ static tn_status put(tni_cache_store *store, const tni_cache_id *id, const void 
     tn_status status = make_room(f, (uint64_t)size + TNI_CACHE_HEADER, err);
     if (status)
         return status;
-    int shelf = tni_cache_shelf_open(f->root, id->kind, id->hex, true);
+    int shelf = open_shelf(f->root, id->kind, id->hex, true);
     if (shelf < 0)
         return tni_cache_io(err, "cache put", f->path);
     int result = write_entry(shelf, id, data, size);
@@ -288,7 +290,7 @@ static tn_status get(tni_cache_store *store, const tni_cache_id *id, void **out,
                      tn_error *err)
 {
     const folder *f = (const folder *)store;
-    int shelf = tni_cache_shelf_open(f->root, id->kind, id->hex, false);
+    int shelf = open_shelf(f->root, id->kind, id->hex, false);
     if (shelf < 0 && errno == ENOENT)
         return tni_cache_not_found(id, err);
     if (shelf < 0)
