@@ -3,11 +3,11 @@
  * speed; causal is compared with dense; a single query with reading its keys and values. Rows are
  * called as the dispatcher calls them; the best row that this processor runs is used. */
 #include "harness.h"
+#include "host.h"
 #include "reading.h"
 
 #include "os/bind.h"
 #include "os/cpu.h"
-#include "os/machine/machine.h"
 #include "tenon/module/attention.h"
 #include "tenon/module/op/attention_backward.h"
 #include "tenon/module/op/matmul.h"
@@ -24,21 +24,6 @@ enum { SIDE = 2048, READ_PIECE = 256 * 1024 };
 
 static int32_t threads;
 
-static void parallel(void *self, int64_t count, tn_task *task, void *user)
-{
-    (void)self;
-    tn_parallel_for(count, task, user);
-}
-
-static tn_status facts(void *self, tn_machine_facts *out, tn_error *err)
-{
-    (void)self;
-    return tni_machine_facts_read(out, err);
-}
-
-static const tn_host host = {
-    .struct_size = sizeof host, .parallel_for = parallel, .machine = facts};
-
 /* An op with its operands, f32. */
 typedef struct work {
     const tn_kernel_row *row;
@@ -52,7 +37,7 @@ typedef struct work {
 static const tn_kernel_row *best_row(int32_t op)
 {
     const tn_module *module = NULL;
-    (void)tni_cpu_module_entry(&host, &module, NULL);
+    (void)tni_cpu_module_entry(&bench_host, &module, NULL);
     for (const tn_kernel_row *const *row = module->kernels; *row; row++) {
         if ((*row)->op == op && !(*row)->library && (*row)->dtypes[0] == TN_F32 &&
             (*row)->cpu_needs == ((*row)->cpu_needs & tni_cpu_features()))
@@ -158,7 +143,7 @@ static void run_row(void *user, int64_t times)
                         .data = w->data,
                         .workspace = w->workspace,
                         .workspace_bytes = w->workspace_bytes,
-                        .host = &host,
+                        .host = &bench_host,
                         .threads = threads};
     for (int64_t i = 0; i < times * w->times; i++) {
         if (w->row->run(&run, NULL))

@@ -7,6 +7,7 @@
  * that the device's queue is never full. */
 #include "cuda_open.h"
 #include "harness.h"
+#include "host.h"
 
 #include "../backends/cuda/kernels/elementwise.h"
 #include "os/bind.h"
@@ -93,7 +94,7 @@ static bool load_function(void)
     cu_module module = NULL;
     size_t size = 0;
     tn_error err;
-    if (cuda_nvrtc_open(&bench_cuda_host, &compiler, &err)) {
+    if (cuda_nvrtc_open(&bench_host, &compiler, &err)) {
         printf("lacking: %s\n", err.message);
         return false;
     }
@@ -386,7 +387,7 @@ static void find_by_driver(void)
 {
     int32_t version;
     int count = 0;
-    _exit(cuda_driver_bind(&bench_cuda_host, &gpu.driver, &version, NULL) || gpu.driver.init(0) ||
+    _exit(cuda_driver_bind(&bench_host, &gpu.driver, &version, NULL) || gpu.driver.init(0) ||
           gpu.driver.device_count(&count) || count == 0);
 }
 
@@ -395,7 +396,7 @@ static void open_by_driver(void)
     int32_t version;
     cu_device device;
     cu_context made;
-    _exit(cuda_driver_bind(&bench_cuda_host, &gpu.driver, &version, NULL) || gpu.driver.init(0) ||
+    _exit(cuda_driver_bind(&bench_host, &gpu.driver, &version, NULL) || gpu.driver.init(0) ||
           gpu.driver.device_get(&device, 0) || gpu.driver.primary_retain(&made, device) ||
           gpu.driver.context_set(made));
 }

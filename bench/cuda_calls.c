@@ -4,6 +4,7 @@
  * Each line of stdin is an operation and a count; the answer is the nanoseconds of one until the
  * call returns, while the device's queue is never full. */
 #include "cuda_open.h"
+#include "host.h"
 
 #include "../backends/cuda/lib/cublas/lt.h"
 #include "os/clock.h"
@@ -77,7 +78,7 @@ static void open_directly(void)
 {
     void *lt = NULL;
     tn_error err;
-    bench_cuda_must(cuda_lt_row.open(&bench_cuda_host, &lt, &err), &err);
+    bench_cuda_must(cuda_lt_row.open(&bench_host, &lt, &err), &err);
     bench_cuda_must(tn_memory_alloc(gpu.device, WORKSPACE, "bench", &direct.workspace, &err), &err);
     bench_cuda_must(cuda_lt_check(prepare(lt), "cublasLtMatmulAlgoGetHeuristic", &err), &err);
     direct.lt = lt;

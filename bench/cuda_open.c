@@ -1,46 +1,11 @@
 #include "cuda_open.h"
-
-#include "os/bind.h"
+#include "host.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 bench_cuda gpu;
-
-static void *take(void *self, size_t size, size_t align)
-{
-    (void)self;
-    return aligned_alloc(align < 64 ? 64 : align, (size + 63) / 64 * 64);
-}
-
-static void give(void *self, void *memory)
-{
-    (void)self;
-    free(memory);
-}
-
-static void note(void *self, int32_t level, const char *text)
-{
-    (void)self, (void)level;
-    fprintf(stderr, "bench: %s\n", text);
-}
-
-static tn_status bind(void *self, const char *files, const tn_symbol *symbols, size_t count,
-                      void *table, tn_error *err)
-{
-    (void)self;
-    return tni_bind(files, symbols, count, NULL, table, NULL, err);
-}
-
-/* Ends before the cache functions, which this host does not have. */
-const tn_host bench_cuda_host = {.struct_size = offsetof(tn_host, cache_get),
-                                 .abi_major = TN_MODULE_ABI_MAJOR,
-                                 .abi_minor = TN_MODULE_ABI_MINOR,
-                                 .alloc = take,
-                                 .release = give,
-                                 .log = note,
-                                 .library_bind = bind};
 
 void bench_cuda_must(tn_status status, const tn_error *err)
 {
@@ -76,7 +41,7 @@ bool bench_cuda_open(void)
     tn_error err;
     int32_t version = 0;
     if (bench_cuda_add_module(&err) || tn_device_get("cuda:0", &gpu.device, &err) ||
-        cuda_driver_bind(&bench_cuda_host, &gpu.driver, &version, &err)) {
+        cuda_driver_bind(&bench_host, &gpu.driver, &version, &err)) {
         printf("lacking: an NVIDIA GPU; %s\n", err.message);
         return false;
     }

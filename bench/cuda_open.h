@@ -17,9 +17,6 @@ typedef struct bench_cuda {
 
 extern bench_cuda gpu;
 
-/* The host given to modules here: enough to bind libraries and to compile. */
-extern const tn_host bench_cuda_host;
-
 /* Makes Tenon look for the module beside this program's build. */
 tn_status bench_cuda_add_module(tn_error *err);
 

@@ -5,6 +5,7 @@
  * Arrays alternate, and are larger than all caches together. The copy reads and writes as many
  * bytes. */
 #include "harness.h"
+#include "host.h"
 
 #include "os/bind.h"
 #include "os/cpu.h"
@@ -27,37 +28,6 @@ tn_module_entry_fn tni_cpu_module_entry;
 
 enum { SIDE = 4096, SETS = 4, COPY_PIECE = 256 * 1024 };
 
-static void *take(void *self, size_t size, size_t align)
-{
-    (void)self;
-    return aligned_alloc(align < 64 ? 64 : align, (size + 63) / 64 * 64);
-}
-
-static void give(void *self, void *memory)
-{
-    (void)self;
-    free(memory);
-}
-
-static tn_status bind(void *self, const char *files, const tn_symbol *symbols, size_t count,
-                      void *table, tn_error *err)
-{
-    (void)self;
-    return tni_bind(files, symbols, count, NULL, table, NULL, err);
-}
-
-static void parallel(void *self, int64_t count, tn_task *task, void *user)
-{
-    (void)self;
-    tn_parallel_for(count, task, user);
-}
-
-static const tn_host host = {.struct_size = sizeof host,
-                             .alloc = take,
-                             .release = give,
-                             .library_bind = bind,
-                             .parallel_for = parallel};
-
 /* One op on large arrays. */
 typedef struct problem {
     const char *name;
@@ -74,7 +44,7 @@ static int32_t threads;
 static const tn_module *module(void)
 {
     const tn_module *found = NULL;
-    (void)tni_cpu_module_entry(&host, &found, NULL);
+    (void)tni_cpu_module_entry(&bench_host, &found, NULL);
     return found;
 }
 
@@ -98,7 +68,7 @@ static void run_row(void *user, int64_t times)
                             .row = it->row,
                             .op = &it->op,
                             .data = data,
-                            .host = &host,
+                            .host = &bench_host,
                             .threads = threads};
         if (it->row->run(&run, NULL))
             exit(1);
@@ -221,8 +191,9 @@ static void *open_openblas(void)
     static const tn_symbol symbols[] = {{"cblas_sgemm", offsetof(blas, sgemm)}};
     for (const tn_library_row *const *row = module()->libraries; *row; row++) {
         void *self = NULL;
-        if (strcmp((*row)->name, "openblas") == 0 && (*row)->open(&host, &self, NULL) == TN_OK &&
-            bind(NULL, (*row)->files, symbols, 1, &direct, NULL) == TN_OK)
+        if (strcmp((*row)->name, "openblas") == 0 &&
+            (*row)->open(&bench_host, &self, NULL) == TN_OK &&
+            tni_bind((*row)->files, symbols, 1, NULL, &direct, NULL, NULL) == TN_OK)
             return self;
     }
     return NULL;
@@ -236,7 +207,7 @@ static void measure_matmul(void)
                   .op = &op,
                   .data = data,
                   .library = open_openblas(),
-                  .host = &host,
+                  .host = &bench_host,
                   .threads = threads};
     *TN_PARAMS_MUTABLE(&op, matmul) =
         (tn_matmul_op){.m = SMALL, .n = SMALL, .k = SMALL, .matrices = 1, .alpha = 1};

@@ -8,11 +8,11 @@
  * releases do not always detect it. Large products are also compared with MKL, if the loader finds
  * it. */
 #include "harness.h"
+#include "host.h"
 #include "reading.h"
 
 #include "os/bind.h"
 #include "os/cpu.h"
-#include "os/machine/machine.h"
 #include "tenon/module/kernel.h"
 #include "tenon/module/op/matmul.h"
 #include "tenon/parallel.h"
@@ -24,21 +24,6 @@
 tn_module_entry_fn tni_cpu_module_entry;
 
 enum { OPERANDS = 3 };
-
-static void parallel(void *self, int64_t count, tn_task *task, void *user)
-{
-    (void)self;
-    tn_parallel_for(count, task, user);
-}
-
-static tn_status facts(void *self, tn_machine_facts *out, tn_error *err)
-{
-    (void)self;
-    return tni_machine_facts_read(out, err);
-}
-
-static const tn_host host = {
-    .struct_size = sizeof host, .parallel_for = parallel, .machine = facts};
 
 typedef struct blas {
     void (*sgemm)(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a,
@@ -69,7 +54,7 @@ typedef struct product {
 static const tn_kernel_row *best_row(void)
 {
     const tn_module *module = NULL;
-    (void)tni_cpu_module_entry(&host, &module, NULL);
+    (void)tni_cpu_module_entry(&bench_host, &module, NULL);
     for (const tn_kernel_row *const *row = module->kernels; *row; row++) {
         if ((*row)->op == TN_OP_MATMUL && !(*row)->library && (*row)->dtypes[0] == TN_F32 &&
             (*row)->cpu_needs == ((*row)->cpu_needs & tni_cpu_features()))
@@ -172,7 +157,7 @@ static void run_row(void *user, int64_t times)
                         .data = it->pointers,
                         .workspace = it->workspace,
                         .workspace_bytes = it->workspace_bytes,
-                        .host = &host,
+                        .host = &bench_host,
                         .threads = it->threads};
     for (int64_t i = 0; i < times; i++) {
         if (it->row->run(&run, NULL))

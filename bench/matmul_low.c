@@ -3,10 +3,9 @@
  * fast. bf16 by AMX is also compared with oneDNN if that is installed, and with PyTorch by
  * bench/peers/bench_torch_matmul.py. Rows are called as the dispatcher calls them. */
 #include "harness.h"
+#include "host.h"
 
-#include "os/bind.h"
 #include "os/cpu.h"
-#include "os/machine/machine.h"
 #include "tenon/module/kernel.h"
 #include "tenon/module/library.h"
 #include "tenon/module/op/matmul.h"
@@ -17,46 +16,6 @@
 #include <stdlib.h>
 
 tn_module_entry_fn tni_cpu_module_entry;
-
-static void *take(void *self, size_t size, size_t align)
-{
-    (void)self;
-    return aligned_alloc(align < 64 ? 64 : align, (size + 63) / 64 * 64);
-}
-
-static void give(void *self, void *memory)
-{
-    (void)self;
-    free(memory);
-}
-
-static tn_status bind(void *self, const char *files, const tn_symbol *symbols, size_t count,
-                      void *table, tn_error *err)
-{
-    (void)self;
-    return tni_bind(files, symbols, count, NULL, table, NULL, err);
-}
-
-static void parallel(void *self, int64_t count, tn_task *task, void *user)
-{
-    (void)self;
-    tn_parallel_for(count, task, user);
-}
-
-static tn_status facts(void *self, tn_machine_facts *out, tn_error *err)
-{
-    (void)self;
-    return tni_machine_facts_read(out, err);
-}
-
-static const tn_host host = {.struct_size = sizeof host,
-                             .abi_major = TN_MODULE_ABI_MAJOR,
-                             .abi_minor = TN_MODULE_ABI_MINOR,
-                             .alloc = take,
-                             .release = give,
-                             .library_bind = bind,
-                             .parallel_for = parallel,
-                             .machine = facts};
 
 enum { SIDE_MOST = 2048, OPERANDS = 3 };
 
@@ -74,7 +33,7 @@ typedef struct product {
 static const tn_module *module(void)
 {
     const tn_module *found = NULL;
-    (void)tni_cpu_module_entry(&host, &found, NULL);
+    (void)tni_cpu_module_entry(&bench_host, &found, NULL);
     return found;
 }
 
@@ -100,7 +59,7 @@ static bool open_library(const char *name, void **out)
 {
     for (const tn_library_row *const *row = module()->libraries; *row; row++) {
         if (strcmp((*row)->name, name) == 0)
-            return (*row)->open(&host, out, NULL) == TN_OK;
+            return (*row)->open(&bench_host, out, NULL) == TN_OK;
     }
     return false;
 }
@@ -142,12 +101,13 @@ static bool prepare(product *it, const tn_kernel_row *row, tn_dtype in, int64_t 
                        .op = &it->op,
                        .data = it->data,
                        .library = it->run.library,
-                       .host = &host,
+                       .host = &bench_host,
                        .threads = threads};
     if (row->plan && row->plan(&it->run, &it->run.plan, &bytes, NULL))
         return false;
     it->run.workspace_bytes = row->workspace ? row->workspace(row, &query) : 0;
-    it->scratch = it->run.workspace = take(NULL, (size_t)it->run.workspace_bytes + 64, 64);
+    it->scratch = it->run.workspace =
+        bench_host.alloc(NULL, (size_t)it->run.workspace_bytes + 64, 64);
     return it->scratch != NULL;
 }
 
