@@ -42,23 +42,6 @@ static tn_status enter(tn_error *err)
     return status;
 }
 
-static bool survive(tn_status (*run)(tn_error *), long n)
-{
-    tn_error err = {0};
-    fault_arm(&fault_memory, n, false, 0);
-    tn_status status = run(&err);
-    bool fired = fault_end(&fault_memory);
-    if (status) {
-        assert_true(fired);
-        assert_int_equal(status, TN_OUT_OF_MEMORY);
-        assert_int_equal(err.status, status);
-        assert_int_not_equal(err.message[0], '\0');
-    }
-    if (run(&err))
-        fail_msg("after fault %ld: %s", n, err.message);
-    return fired;
-}
-
 static void every_allocation_may_fail(void **state)
 {
     static tn_status (*const runs[])(tn_error *) = {choose, explain, enter};
@@ -69,7 +52,7 @@ static void every_allocation_may_fail(void **state)
         tn_error err;
         long n = 1;
         assert_int_equal(runs[i](&err), TN_OK); /* what is made once is there */
-        while (survive(runs[i], n))
+        while (fault_survive_memory(runs[i], n))
             n++;
         assert_true(n > 2);
     }

@@ -55,23 +55,6 @@ static tn_status explain(tn_error *err)
     return status;
 }
 
-static bool survive(tn_status (*run)(tn_error *), long n)
-{
-    tn_error err = {0};
-    fault_arm(&fault_memory, n, false, 0);
-    tn_status status = run(&err);
-    bool fired = fault_end(&fault_memory);
-    if (status) {
-        assert_true(fired);
-        assert_int_equal(status, TN_OUT_OF_MEMORY);
-        assert_int_equal(err.status, status);
-        assert_int_not_equal(err.message[0], '\0');
-    }
-    if (run(&err))
-        fail_msg("after fault %ld: %s", n, err.message);
-    return fired;
-}
-
 static void every_allocation_may_fail(void **state)
 {
     tn_device *device = toy_device();
@@ -81,13 +64,13 @@ static void every_allocation_may_fail(void **state)
     b = toy_tensor(device, TN_F32, 8, 6, 2);
     out = toy_tensor(device, TN_F32, 6, 6, 3);
     memset(out.data, 0xFF, 36 * sizeof(float));
-    for (; survive(multiply, n); n++)
+    for (; fault_survive_memory(multiply, n); n++)
         ;
     assert_true(n > 3);
-    for (n = 1; survive(cross, n); n++)
+    for (n = 1; fault_survive_memory(cross, n); n++)
         ;
     assert_true(n > 2);
-    for (n = 1; survive(explain, n); n++)
+    for (n = 1; fault_survive_memory(explain, n); n++)
         ;
     assert_true(n > 2);
     tn_plan_cache_clear(NULL, TN_OP_NONE);

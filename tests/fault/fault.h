@@ -126,6 +126,24 @@ static inline int fault_left(struct fault_state before, const char *what, long n
     return now.blocks != before.blocks || now.descriptors != before.descriptors;
 }
 
+/* Runs with the n-th allocation failing, and once more without. Returns false if there are fewer. */
+static inline bool fault_survive_memory(tn_status (*run)(tn_error *), long n)
+{
+    tn_error err = {0};
+    fault_arm(&fault_memory, n, false, 0);
+    tn_status status = run(&err);
+    bool fired = fault_end(&fault_memory);
+    if (status) {
+        assert_true(fired);
+        assert_int_equal(status, TN_OUT_OF_MEMORY);
+        assert_int_equal(err.status, status);
+        assert_int_not_equal(err.message[0], '\0');
+    }
+    if (run(&err))
+        fail_msg("after fault %ld: %s", n, err.message);
+    return fired;
+}
+
 /* No child of this process is there, dead or alive. */
 static inline bool fault_childless(void)
 {

@@ -43,29 +43,10 @@ static call roll_call(void)
     call c =
         call_of(dtype, 1 + (int64_t)dice(3), groups * sharers, groups, roll_size(dice(3) ? 40 : 4),
                 roll_size(140), size, dice(2) ? size : roll_size(70));
-    tn_attention_op *at = TN_PARAMS_MUTABLE(&c.op, attention);
     const bool paged = dice(4) == 0, packed = dice(4) == 0;
     if (dice(3) == 0)
         drop(&c.o[TN_ATTENTION_LSE]);
-    roll_numbers(at);
-    if (paged)
-        roll_pages(&c);
-    if (packed)
-        roll_packed(&c, paged);
-    if (!paged && !packed)
-        roll_mask(&c);
-    if (paged || dice(3) == 0)
-        roll_lengths(&c);
-    roll_wide_window(at);
-    if (dice(3) == 0)
-        c.o[TN_ATTENTION_SINKS] =
-            make_random(dice(2) ? TN_F32 : dtype, 1, &at->heads, (int)dice(LAYOUTS));
-    for (int32_t o = TN_ATTENTION_Q; o <= TN_ATTENTION_V; o++)
-        call_lay(&c, o, dice(2) ? DENSE : (int)dice(LAYOUTS));
-    for (int32_t o = TN_ATTENTION_OUT; o <= TN_ATTENTION_LSE; o++) {
-        if (c.o[o].memory)
-            call_lay(&c, o, DENSE);
-    }
+    roll_features(&c, paged, packed);
     return c;
 }
 

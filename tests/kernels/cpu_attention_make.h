@@ -184,6 +184,32 @@ static inline void roll_wide_window(tn_attention_op *at)
     at->shift = dice(3) ? 0 : (int64_t)dice(9) - 4;
 }
 
+/* Chooses numbers, masks, lengths, windows, sinks and layouts. */
+static inline void roll_features(call *c, bool paged, bool packed)
+{
+    tn_attention_op *at = TN_PARAMS_MUTABLE(&c->op, attention);
+    const tn_dtype dtype = c->o[TN_ATTENTION_Q].layout.dtype;
+    roll_numbers(at);
+    if (paged)
+        roll_pages(c);
+    if (packed)
+        roll_packed(c, paged);
+    if (!paged && !packed)
+        roll_mask(c);
+    if (paged || dice(3) == 0)
+        roll_lengths(c);
+    roll_wide_window(at);
+    if (dice(3) == 0)
+        c->o[TN_ATTENTION_SINKS] =
+            make_random(dice(2) ? TN_F32 : dtype, 1, &at->heads, (int)dice(LAYOUTS));
+    for (int32_t o = TN_ATTENTION_Q; o <= TN_ATTENTION_V; o++)
+        call_lay(c, o, dice(2) ? DENSE : (int)dice(LAYOUTS));
+    for (int32_t o = TN_ATTENTION_OUT; o <= TN_ATTENTION_LSE; o++) {
+        if (c->o[o].memory)
+            call_lay(c, o, DENSE);
+    }
+}
+
 /* No products, and a mask that alone makes scores: finite ones so great that they are apart by more than weights can
  * tell. A row has one of them, two, or one and some that are not seen. */
 static inline void put_great_scores(call *c, double value)
