@@ -160,7 +160,9 @@ tn_status tni_elementwise_check_table(const tn_op *op, int32_t index, tn_error *
 
 tn_status tni_elementwise_check_rows(const tn_op *op, tn_error *err)
 {
-    tn_status status = tni_elementwise_check_kind(op, err);
+    tn_status status = TN_OK;
+    if (tni_op_class_of(op->kind)->elementwise->kinds)
+        status = tni_elementwise_check_kind(op, err);
     if (!status)
         status = tni_elementwise_check_floats(op, err);
     if (!status)

@@ -83,7 +83,7 @@ void tni_elementwise_free(tn_op *op, uint64_t dims);
 extern const char *const tni_elementwise_uses[];
 extern const char *const tni_elementwise_in_out[];
 
-/* Checks kind, dtypes, rank and shape of an op with kinds on rows of floats. */
+/* Checks kind (if the op has kinds), dtypes, rank and shape of an op on rows of floats. */
 tn_status tni_elementwise_check_rows(const tn_op *op, tn_error *err);
 
 /* Cost: one operation for each element of out; bytes of all operands. */

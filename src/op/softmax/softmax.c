@@ -6,13 +6,7 @@
 
 static tn_status validate_softmax(tn_op *op, tn_error *err)
 {
-    tn_status status = tni_elementwise_check_floats(op, err);
-    if (!status)
-        status = tni_elementwise_check_out(op, err);
-    if (!status)
-        status = tni_elementwise_check_rank(op, err);
-    if (!status)
-        status = tni_elementwise_check_shape(op, err);
+    tn_status status = tni_elementwise_check_rows(op, err);
     if (status)
         return status;
     TN_PARAMS_MUTABLE(op, elementwise)->size =
