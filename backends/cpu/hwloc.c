@@ -149,7 +149,7 @@ static bool describe(const struct walk *walk, hwloc_obj_t from, tn_topology_obje
 }
 
 /* Memory is attached beside the tree, possibly below a memory-side cache. */
-static int32_t tell_node(struct walk *walk, hwloc_obj_t memory, int32_t parent)
+static int32_t report_node(struct walk *walk, hwloc_obj_t memory, int32_t parent)
 {
     while (memory && memory->type != HWLOC_OBJ_NUMANODE)
         memory = memory->memory_first_child;
@@ -169,11 +169,11 @@ static void visit(struct walk *walk, hwloc_obj_t from, int32_t parent)
     tn_topology_object object;
     int32_t own = describe(walk, from, &object) ? report_object(walk, &object, parent) : parent;
     hwloc_obj_t memory = from->memory_first_child;
-    int32_t inside = memory ? tell_node(walk, memory, own) : own;
+    int32_t inside = memory ? report_node(walk, memory, own) : own;
     for (hwloc_obj_t child = from->first_child; child; child = child->next_sibling)
         visit(walk, child, inside);
     for (memory = memory ? memory->next_sibling : NULL; memory; memory = memory->next_sibling)
-        (void)tell_node(walk, memory, own);
+        (void)report_node(walk, memory, own);
 }
 
 static const char *version_of(hwloc_obj_t root)
@@ -202,8 +202,8 @@ static int ranked_kinds(const struct library *hwloc, hwloc_topology_t topology, 
                : 0;
 }
 
-static tn_status tell_all(const struct library *hwloc, hwloc_topology_t topology,
-                          const tn_topology_sink *sink, tn_error *err)
+static tn_status report_topology(const struct library *hwloc, hwloc_topology_t topology,
+                                 const tn_topology_sink *sink, tn_error *err)
 {
     char source[64];
     hwloc_obj_t root = hwloc->get_obj_by_depth(topology, 0, 0);
@@ -292,7 +292,7 @@ tn_status tni_cpu_module_topology(const tn_host *host, const tn_topology_sink *s
         return tn_fail(err, TN_OUT_OF_MEMORY, 0, "cpu: topology", "hwloc has no memory");
     status = load(&hwloc, topology, err);
     if (!status)
-        status = tell_all(&hwloc, topology, sink, err);
+        status = report_topology(&hwloc, topology, sink, err);
     hwloc.topology_destroy(topology);
     return status;
 }

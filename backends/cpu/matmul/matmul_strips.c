@@ -168,7 +168,7 @@ static void multiply(const round *it, int64_t group, int64_t row, const char *a,
 
 /* Claims strips of a group, many at first and then fewer, so that all threads end at about the same
  * time. Returns false if none is left. */
-static bool take(round *it, int64_t group, int64_t *first, int64_t *end)
+static bool claim_strips(round *it, int64_t group, int64_t *first, int64_t *end)
 {
     const int64_t all = parts(it->product->m, it->set->rows);
     const int64_t shares = PARTS_OF_A_THREAD * parts(it->threads, it->groups);
@@ -186,7 +186,7 @@ static void compute_strips(round *it, int64_t group, char *a, char *b)
 {
     int64_t strip, end;
     bool packed = false;
-    while (take(it, group, &strip, &end)) {
+    while (claim_strips(it, group, &strip, &end)) {
         if (!packed)
             pack_b(it, group, b);
         packed = true;

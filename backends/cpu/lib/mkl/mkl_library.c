@@ -79,7 +79,7 @@ static tn_status check_openmp(const tn_host *host, bool in_use, tn_error *err)
 /* MKL's own threads are not needed: they are disabled if nobody else uses MKL yet, or if it would
  * not find its OpenMP. Fails only if the user asks for Intel's OpenMP by name and it is not
  * available. */
-static tn_status settle_threads(const tn_host *host, const mkl *self, bool in_use, tn_error *err)
+static tn_status choose_threading(const tn_host *host, const mkl *self, bool in_use, tn_error *err)
 {
     if (says("MKL_THREADING_LAYER", "INTEL", "intel"))
         return check_openmp(host, in_use, err);
@@ -113,7 +113,7 @@ static tn_status open_mkl(const tn_host *host, void **out_self, tn_error *err)
     mkl *self = table;
     status = check_interface(self, err);
     if (!status)
-        status = settle_threads(host, self, in_use, err);
+        status = choose_threading(host, self, in_use, err);
     if (status) {
         host->release(host->self, self);
         return status;
