@@ -27,12 +27,12 @@ make_scratch()
     export TMPDIR=$scratch
 }
 
-# The caller's own settings must not change what is tested; the seed repeats a run.
+# The caller's own settings must not change what is tested. Variables of the tests begin with TN_TEST_.
 forget_settings()
 {
     local name
     for name in $(compgen -e TENON_); do
-        [ "$name" = TENON_TEST_SEED ] || unset "$name"
+        unset "$name"
     done
     unset MAKEFLAGS MAKELEVEL DESTDIR
 }

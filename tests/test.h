@@ -195,19 +195,19 @@ static inline int test_fewest(void)
     return test_reduced() && !test_full();
 }
 
-/* Returns the seed of this run: TENON_TEST_SEED if that is set, otherwise a new one for each process.
+/* Returns the seed of this run: TN_TEST_SEED if that is set, otherwise a new one for each process.
  * The first call prints it, so that a failure can be repeated. */
 static inline uint64_t test_seed(void)
 {
     static uint64_t seed;
     if (seed == 0) {
-        const char *given = getenv("TENON_TEST_SEED");
+        const char *given = getenv("TN_TEST_SEED");
         struct timespec now = {0};
         (void)timespec_get(&now, TIME_UTC);
         seed = given ? strtoull(given, NULL, 0)
                      : (uint64_t)now.tv_sec * 1000003 ^ (uint64_t)now.tv_nsec;
         seed += seed == 0;
-        print_message("TENON_TEST_SEED=%llu\n", (unsigned long long)seed);
+        print_message("TN_TEST_SEED=%llu\n", (unsigned long long)seed);
     }
     return seed;
 }

@@ -99,7 +99,7 @@ static void compare(const tn_context *context, const char *problem)
 static void explained_is_planned(void **state)
 {
     (void)state;
-    int rounds = getenv("TN_TEST_REDUCED") ? 400 : 4000;
+    int rounds = test_reduced() ? 400 : 4000;
     char problem[256];
     toy_device();
     for (int i = 0; i < rounds; i++) {

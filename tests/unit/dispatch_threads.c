@@ -62,7 +62,7 @@ static void eight_threads_run_clear_and_evict(void **state)
     tn_plan_cache_state s = {.struct_size = sizeof s};
     toy_device();
     for (int i = 0; i < THREADS; i++) {
-        workers[i] = (worker){.number = i + 1, .rounds = getenv("TN_TEST_REDUCED") ? 300 : 3000};
+        workers[i] = (worker){.number = i + 1, .rounds = test_reduced() ? 300 : 3000};
         assert_int_equal(tni_thread_create(&workers[i].thread, work, &workers[i], &err), TN_OK);
     }
     for (int i = 0; i < THREADS; i++) {
