@@ -1,5 +1,6 @@
 /* Base and os without memory: whichever allocation fails, the call says so, leaves nothing behind
  * and succeeds when it is made again. */
+#include "cache_count.h"
 #include "fault.h"
 #include "rows.h"
 #include "scratch.h"
@@ -297,7 +298,7 @@ static tn_status cache_in(const char *folder)
             tni_release(data);
     }
     if (!status)
-        status = tni_cache_count(cache, &entries, &bytes, NULL);
+        status = cache_count(cache, &entries, &bytes, NULL);
     if (!status)
         assert_int_equal(entries, 1);
     if (!status)

@@ -188,7 +188,7 @@ static void test_counts_what_was_there(void **state)
         assert_int_equal(tni_cache_put(large, "test", &i, sizeof i, "one", 3, NULL), TN_OK);
     tni_cache *small = create_in_folder(10 * (HEADER + 3));
     assert_int_equal(put(small, "a", "one", NULL), TN_OK);
-    assert_int_equal(tni_cache_count(small, &entries, &bytes, NULL), TN_OK);
+    assert_int_equal(cache_count(small, &entries, &bytes, NULL), TN_OK);
     assert_int_equal(entries, 9);
     tni_cache_release(small);
     tni_cache_release(large);
@@ -211,7 +211,7 @@ static void test_counts_when_needed(void **state)
     assert_int_equal(put(cache, "b", "two", NULL), TN_OK);
     assert_int_equal(put(cache, "c", "two", NULL), TN_OK);
     assert_int_equal(put(cache, "d", "two", &err), TN_IO);
-    assert_int_equal(tni_cache_count(cache, &entries, &bytes, &err), TN_IO);
+    assert_int_equal(cache_count(cache, &entries, &bytes, &err), TN_IO);
     assert_int_equal(tni_cache_prune(cache, 0, &err), TN_IO);
     assert_contains(err.message, "Input/output error in the cache folder");
     fail_calls(NULL, 0);
@@ -286,7 +286,7 @@ static void test_prunes_only_its_own(void **state)
     assert_int_equal(put(cache, "a", "one", NULL), TN_OK);
     for (size_t i = 0; i < count; i++)
         make_stranger(&strangers[i]);
-    assert_int_equal(tni_cache_count(cache, &entries, &bytes, NULL), TN_OK);
+    assert_int_equal(cache_count(cache, &entries, &bytes, NULL), TN_OK);
     assert_int_equal(entries, 1);
     assert_int_equal(tni_cache_prune(cache, 0, NULL), TN_OK);
     assert_false(exists(file_of("a")));
@@ -361,7 +361,7 @@ static tn_status do_prune(tni_cache *cache, tn_error *err)
 static tn_status do_count(tni_cache *cache, tn_error *err)
 {
     uint64_t entries, bytes;
-    return tni_cache_count(cache, &entries, &bytes, err);
+    return cache_count(cache, &entries, &bytes, err);
 }
 
 static tn_status do_create(tni_cache *unused, tn_error *err)

@@ -219,7 +219,7 @@ static void test_vanished_folder(void **state)
     assert_int_equal(put(cache, "a", "one", &err), TN_IO);
     assert_contains(err.message, "No such file or directory in the cache folder");
     assert_int_equal(tni_cache_remove(cache, "test", "a", 1, NULL), TN_OK);
-    assert_int_equal(tni_cache_count(cache, &entries, &bytes, NULL), TN_OK);
+    assert_int_equal(cache_count(cache, &entries, &bytes, NULL), TN_OK);
     assert_int_equal(entries, 0);
     tni_cache_release(cache);
     end();

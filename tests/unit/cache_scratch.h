@@ -2,6 +2,7 @@
 #ifndef TENON_TEST_CACHE_SCRATCH_H
 #define TENON_TEST_CACHE_SCRATCH_H
 
+#include "cache_count.h"
 #include "scratch.h"
 
 #include "base/alloc.h"

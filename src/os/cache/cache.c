@@ -148,31 +148,6 @@ tn_status tni_cache_prune(tni_cache *cache, uint64_t limit_bytes, tn_error *err)
     return cache->store->calls->prune(cache->store, limit_bytes, err);
 }
 
-typedef struct totals {
-    uint64_t entries;
-    uint64_t bytes;
-} totals;
-
-static void add_entry(void *to, const char *kind, uint64_t bytes)
-{
-    totals *sum = to;
-    (void)kind;
-    sum->entries++;
-    sum->bytes += bytes;
-}
-
-tn_status tni_cache_count(tni_cache *cache, uint64_t *out_entries, uint64_t *out_bytes,
-                          tn_error *err)
-{
-    totals sum = {0};
-    tn_status status = tni_cache_visit_all(cache, add_entry, &sum, err);
-    if (!status) {
-        *out_entries = sum.entries;
-        *out_bytes = sum.bytes;
-    }
-    return status;
-}
-
 tn_status tni_cache_visit_all(tni_cache *cache, tni_cache_visit *visit, void *to, tn_error *err)
 {
     return cache->store->calls->visit(cache->store, visit, to, err);

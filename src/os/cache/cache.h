@@ -49,12 +49,8 @@ tn_status tni_cache_remove(tni_cache *cache, const char *kind, const void *key, 
  * Also removes temporary files of crashed writers that are older than an hour. */
 tn_status tni_cache_prune(tni_cache *cache, uint64_t limit_bytes, tn_error *err);
 
-/* Number and size of all entries, valid or not; sizes are counted as for the limit. */
-tn_status tni_cache_count(tni_cache *cache, uint64_t *out_entries, uint64_t *out_bytes,
-                          tn_error *err);
-
-/* Calls `visit` for each entry. A lock may be held during the call: `visit` must not call cache
- * functions. */
+/* Calls `visit` for each entry, valid or not; `bytes` is counted as for the limit. A lock may be
+ * held during the call: `visit` must not call cache functions. */
 typedef void tni_cache_visit(void *to, const char *kind, uint64_t bytes);
 tn_status tni_cache_visit_all(tni_cache *cache, tni_cache_visit *visit, void *to, tn_error *err);
 
