@@ -13,22 +13,6 @@ static void find_all(void)
     (void)find_rows_of(TN_OP_ATTENTION_BACKWARD, floats, 0, 0);
 }
 
-/* The way back of a call that was computed: its operands are taken over. */
-static call back_of(call *forward)
-{
-    static const int32_t of[] = {TN_ATTENTION_OUT, TN_ATTENTION_Q, TN_ATTENTION_K, TN_ATTENTION_V};
-    const tn_dtype dtype = forward->o[TN_ATTENTION_Q].layout.dtype;
-    call c = *forward;
-    c.op.kind = TN_OP_ATTENTION_BACKWARD;
-    c.op.count = TN_ATTENTION_BACKWARD_OPERANDS;
-    for (int32_t o = TN_ATTENTION_BACKWARD_DOUT; o <= TN_ATTENTION_BACKWARD_DV; o++) {
-        const int64_t *shape = forward->o[of[o - TN_ATTENTION_BACKWARD_DOUT]].layout.shape;
-        c.o[o] = o == TN_ATTENTION_BACKWARD_DOUT ? make_random(dtype, 4, shape, (int)dice(LAYOUTS))
-                                                 : make_poisoned(dtype, 4, shape, DENSE);
-    }
-    return c;
-}
-
 static call roll_forward(int64_t most_queries, int64_t most_keys)
 {
     const int64_t groups = 1 + (int64_t)dice(2), size = roll_size(70);
@@ -95,7 +79,7 @@ static void any_op_is_that_of_the_reference(void **state)
     for (int turn = 0; turn < turns; turn++) {
         call forward = turn % 8 ? roll_forward(40, 60) : roll_forward(300, 600);
         call_compute(&forward, 1);
-        call c = back_of(&forward);
+        call c = back_of(&forward, (int)dice(LAYOUTS));
         check(&c, 1 + (int32_t)dice(4));
         call_drop(&c);
     }
@@ -118,7 +102,7 @@ static void sizes_at_edges(void **state)
             call forward = call_of(floats[turn], 1, 2, 1 + n % 2, s[0], s[1], s[2], s[2] + 1);
             TN_PARAMS_MUTABLE(&forward.op, attention)->right = n % 3 ? -1 : 0;
             call_compute(&forward, 1);
-            call c = back_of(&forward);
+            call c = back_of(&forward, (int)dice(LAYOUTS));
             check(&c, 2);
             call_drop(&c);
         }
@@ -137,7 +121,7 @@ static void threads_change_no_bit(void **state)
                                turn % 3 ? 700 : 300, 24, 20);
         roll_wide_window(TN_PARAMS_MUTABLE(&forward.op, attention));
         call_compute(&forward, 1);
-        call c = back_of(&forward);
+        call c = back_of(&forward, (int)dice(LAYOUTS));
         for (int n = 0; n < row_count; n++) {
             if (!takes(rows[n], &c))
                 continue;
@@ -176,7 +160,7 @@ static void what_is_not_seen_has_no_part(void **state)
                 put_number(&forward.o[TN_ATTENTION_V], odd * 9 + d, NAN);
         }
         call_compute(&forward, 1);
-        call c = back_of(&forward);
+        call c = back_of(&forward, (int)dice(LAYOUTS));
         for (int64_t d = 0; d < 9; d++)
             put_number(&c.o[TN_ATTENTION_BACKWARD_DOUT], d, turn < 4 ? 0.5 : (double)INFINITY);
         for (int n = 0; n < row_count; n++) {

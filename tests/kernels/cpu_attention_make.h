@@ -210,6 +210,22 @@ static inline void roll_features(call *c, bool paged, bool packed)
     }
 }
 
+/* The backward pass of a call that was computed: its operands are taken over. */
+static inline call back_of(call *forward, int dout_layout)
+{
+    static const int32_t of[] = {TN_ATTENTION_OUT, TN_ATTENTION_Q, TN_ATTENTION_K, TN_ATTENTION_V};
+    const tn_dtype dtype = forward->o[TN_ATTENTION_Q].layout.dtype;
+    call c = *forward;
+    c.op.kind = TN_OP_ATTENTION_BACKWARD;
+    c.op.count = TN_ATTENTION_BACKWARD_OPERANDS;
+    for (int32_t o = TN_ATTENTION_BACKWARD_DOUT; o <= TN_ATTENTION_BACKWARD_DV; o++) {
+        const int64_t *shape = forward->o[of[o - TN_ATTENTION_BACKWARD_DOUT]].layout.shape;
+        c.o[o] = o == TN_ATTENTION_BACKWARD_DOUT ? make_random(dtype, 4, shape, dout_layout)
+                                                 : make_poisoned(dtype, 4, shape, DENSE);
+    }
+    return c;
+}
+
 /* No products, and a mask that alone makes scores: finite ones so great that they are apart by more than weights can
  * tell. A row has one of them, two, or one and some that are not seen. */
 static inline void put_great_scores(call *c, double value)

@@ -13,22 +13,6 @@ static void find_all(void)
     (void)find_rows_of(TN_OP_ATTENTION_BACKWARD, floats, 0, 0);
 }
 
-/* The backward pass of a call that was computed: its operands are taken over. */
-static call back_of(call *forward)
-{
-    static const int32_t of[] = {TN_ATTENTION_OUT, TN_ATTENTION_Q, TN_ATTENTION_K, TN_ATTENTION_V};
-    const tn_dtype dtype = forward->o[TN_ATTENTION_Q].layout.dtype;
-    call c = *forward;
-    c.op.kind = TN_OP_ATTENTION_BACKWARD;
-    c.op.count = TN_ATTENTION_BACKWARD_OPERANDS;
-    for (int32_t o = TN_ATTENTION_BACKWARD_DOUT; o <= TN_ATTENTION_BACKWARD_DV; o++) {
-        const int64_t *shape = forward->o[of[o - TN_ATTENTION_BACKWARD_DOUT]].layout.shape;
-        c.o[o] = o == TN_ATTENTION_BACKWARD_DOUT ? make_random(dtype, 4, shape, DENSE)
-                                                 : make_poisoned(dtype, 4, shape, DENSE);
-    }
-    return c;
-}
-
 /* Numbers of a call in long doubles, and its gradients by the formula. */
 typedef struct sheet {
     const call *c;
@@ -171,7 +155,7 @@ static void every_way_to_exclude_a_key(void **state)
         if (dice(4) == 0)
             put_anywhere(&forward, TN_ATTENTION_Q);
         call_compute(&forward, 1);
-        call c = back_of(&forward);
+        call c = back_of(&forward, DENSE);
         if (dice(4) == 0)
             put_anywhere(&c, TN_ATTENTION_BACKWARD_DOUT);
         check(&c);
@@ -204,7 +188,7 @@ static void what_no_query_sees_changes_no_bit(void **state)
         }
         TN_PARAMS_MUTABLE(&forward.op, attention)->right = turn / 8 % 2 ? -1 : 0;
         call_compute(&forward, 1);
-        call c = back_of(&forward), clean = cleaned(&c, key_sides, KEY_SIDES);
+        call c = back_of(&forward, DENSE), clean = cleaned(&c, key_sides, KEY_SIDES);
         for (int n = 0; n < row_count; n++) {
             if (!takes(rows[n], &c))
                 continue;
@@ -238,7 +222,7 @@ static void rows_that_saw_nothing(void **state)
         for (int64_t j = 0; j < 33; j++) /* all above 0 */
             element_at(&forward.o[TN_ATTENTION_K], j)[bytes_of(floats[turn % 4]) - 1] &= 0x7F;
         call_compute(&forward, 1);
-        call c = back_of(&forward);
+        call c = back_of(&forward, DENSE);
         for (int64_t d = 0; d < 16 && turn < 4; d++)
             put_number(&c.o[TN_ATTENTION_BACKWARD_DOUT], 2 * 16 + d, (double)NAN);
         if (turn >= 4)

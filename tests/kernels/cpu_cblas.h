@@ -72,18 +72,6 @@ static void make(cpu_case *it, tn_dtype dtype, const shapes *s)
     it->op.uses |= s->by_columns & 3 ? TN_MATMUL_USES_TRANSPOSE : 0;
 }
 
-static double activated(int32_t activation, double x)
-{
-    switch (activation) {
-    case TN_ACT_RELU: return x > 0 || isnan(x) ? x : 0;
-    case TN_ACT_GELU: return 0.5 * x * erfc(-x / sqrt(2));
-    case TN_ACT_GELU_TANH:
-        return 0.5 * x * (1 + tanh(sqrt(2 / acos(-1)) * (x + 0.044715 * x * x * x)));
-    case TN_ACT_SILU: return x / (1 + exp(-x));
-    default: return x;
-    }
-}
-
 /* One element: of matrix `batch`, whose elements in the order of the shape begin there. */
 static void check_element(const cpu_case *it, const cpu_case *before, int64_t matrix, int64_t i,
                           int64_t j)
@@ -113,10 +101,10 @@ static void check_element(const cpu_case *it, const cpu_case *before, int64_t ma
         bound =
             op->activation > TN_ACT_RELU ? 1.2 * bound + 8 * u * fabs(wanted) + 0x1p-140 : bound;
         double found = re(it, TN_MATMUL_OUT, at, part);
-        if (!cpu_close(found, activated(op->activation, wanted), bound))
+        if (!cpu_close(found, cpu_activated(op->activation, wanted), bound))
             fail_msg("element %lld,%lld of matrix %lld, part %d: %.9g, not %.9g", (long long)i,
                      (long long)j, (long long)matrix, part, found,
-                     activated(op->activation, wanted));
+                     cpu_activated(op->activation, wanted));
     }
 }
 

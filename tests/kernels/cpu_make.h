@@ -8,6 +8,7 @@
 #include "os/bind.h"
 #include "os/cpu.h"
 #include "os/machine/machine.h"
+#include "tenon/module/activation.h"
 #include "tenon/module/kernel.h"
 #include "tenon/module/library.h"
 #include "tenon/module/op/elementwise.h"
@@ -425,6 +426,18 @@ static inline void cpu_run_in_room(const tn_kernel_row *row, cpu_case *it, int32
         assert_int_equal(room[i], NANS);
     free(room);
     cpu_check_guards(it);
+}
+
+static inline double cpu_activated(int32_t activation, double x)
+{
+    switch (activation) {
+    case TN_ACT_RELU: return x > 0 || isnan(x) ? x : 0;
+    case TN_ACT_GELU: return 0.5 * x * erfc(-x / sqrt(2));
+    case TN_ACT_GELU_TANH:
+        return 0.5 * x * (1 + tanh(sqrt(2 / acos(-1)) * (x + 0.044715 * x * x * x)));
+    case TN_ACT_SILU: return x / (1 + exp(-x));
+    default: return x;
+    }
 }
 
 /* Whether two numbers are the same, NaNs and infinities included, or differ by no more than a bound. */

@@ -91,25 +91,13 @@ static double expected(const tn_kernel_row *row, const cpu_case *it, int64_t mat
     return total;
 }
 
-static double activated(int32_t activation, double x)
-{
-    switch (activation) {
-    case TN_ACT_RELU: return x < 0 ? 0 : x;
-    case TN_ACT_GELU: return 0.5 * x * erfc(-x / sqrt(2));
-    case TN_ACT_GELU_TANH:
-        return 0.5 * x * (1 + tanh(sqrt(2 / acos(-1)) * (x + 0.044715 * x * x * x)));
-    case TN_ACT_SILU: return x / (1 + exp(-x));
-    default: return x;
-    }
-}
-
 /* The same bits, but for which NaN it is; behind a function as near as it promises. */
 static bool is_right(tn_dtype dtype, int32_t activation, double found, double wanted)
 {
     if (activation > TN_ACT_RELU)
-        return cpu_close(found, activated(activation, wanted),
+        return cpu_close(found, cpu_activated(activation, wanted),
                          40 * cpu_unit(dtype) * (1 + fabs(wanted)));
-    wanted = activated(activation, wanted);
+    wanted = cpu_activated(activation, wanted);
     return isnan(wanted) ? isnan(found) : found == wanted && !signbit(found) == !signbit(wanted);
 }
 
@@ -204,7 +192,7 @@ static void compare(const tn_kernel_row *row, const cpu_case *it, const cpu_case
             fail_msg(
                 "%s, m=%lld n=%lld k=%lld: element %lld,%lld of matrix %lld is %.17g, not %.17g",
                 row->name, (long long)op->m, (long long)op->n, (long long)op->k, (long long)i,
-                (long long)j, (long long)matrix, found, activated(op->activation, wanted));
+                (long long)j, (long long)matrix, found, cpu_activated(op->activation, wanted));
     }
 }
 

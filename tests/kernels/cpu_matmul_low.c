@@ -79,18 +79,6 @@ static void make(cpu_case *it, tn_dtype dtype, const shapes *s)
     fill(it, TN_MATMUL_B);
 }
 
-static double activated(int32_t activation, double x)
-{
-    switch (activation) {
-    case TN_ACT_RELU: return x > 0 || isnan(x) ? x : 0;
-    case TN_ACT_GELU: return 0.5 * x * erfc(-x / sqrt(2));
-    case TN_ACT_GELU_TANH:
-        return 0.5 * x * (1 + tanh(sqrt(2 / acos(-1)) * (x + 0.044715 * x * x * x)));
-    case TN_ACT_SILU: return x / (1 + exp(-x));
-    default: return x;
-    }
-}
-
 /* Sums of whole numbers wrap at 32 bits; what is left of a fraction is cut, and wraps too. */
 static int32_t wrap(int64_t whole)
 {
@@ -125,7 +113,7 @@ static void check_element(const tn_kernel_row *row, const cpu_case *it, const cp
         bound += 4 * u * (fabs(op->beta * old) + fabs(bias) + fabs(wanted));
         if (op->activation > TN_ACT_RELU)
             bound = 1.2 * bound + 16 * u * fabs(wanted);
-        wanted = activated(op->activation, wanted);
+        wanted = cpu_activated(op->activation, wanted);
         bound += 2 * cpu_unit(out) * fabs(wanted) + (out == TN_F16 ? 0x1p-24 : 0x1p-133);
     }
     if (!cpu_close(found, wanted, bound))

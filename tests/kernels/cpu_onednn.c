@@ -142,18 +142,6 @@ static bool compute_packed(const tn_kernel_row *row, cpu_case *it, int32_t threa
     return status == TN_OK;
 }
 
-static double activated(int32_t activation, double x)
-{
-    switch (activation) {
-    case TN_ACT_RELU: return x > 0 || isnan(x) ? x : 0;
-    case TN_ACT_GELU: return 0.5 * x * erfc(-x / sqrt(2));
-    case TN_ACT_GELU_TANH:
-        return 0.5 * x * (1 + tanh(sqrt(2 / acos(-1)) * (x + 0.044715 * x * x * x)));
-    case TN_ACT_SILU: return x / (1 + exp(-x));
-    default: return x;
-    }
-}
-
 static void check_element(const cpu_case *it, size_t r, int64_t matrix, int64_t i, int64_t j)
 {
     const tn_matmul_op *op = TN_PARAMS(&it->op, matmul);
@@ -167,7 +155,7 @@ static void check_element(const cpu_case *it, size_t r, int64_t matrix, int64_t 
         size += fabsl(product);
     }
     double bias = it->op.operand[TN_MATMUL_BIAS].dtype ? cpu_get(it, TN_MATMUL_BIAS, at) : 0;
-    double wanted = (double)sum + bias, exact = activated(op->activation, wanted);
+    double wanted = (double)sum + bias, exact = cpu_activated(op->activation, wanted);
     double bound = (double)(2 * op->k + 4) * 0x1p-24 * (double)size + 4 * 0x1p-24 * fabs(bias) +
                    2.1 * rows[r].unit * (double)size;
     if (op->activation > TN_ACT_RELU)
