@@ -34,22 +34,6 @@ static operand copied(const operand *from)
     return copy;
 }
 
-/* The way back of a call that was computed; its operands are taken over. */
-static call back_of(const call *forward)
-{
-    static const int32_t like[] = {TN_ATTENTION_OUT, TN_ATTENTION_Q, TN_ATTENTION_K,
-                                   TN_ATTENTION_V};
-    call c = *forward;
-    c.op.kind = TN_OP_ATTENTION_BACKWARD;
-    c.op.count = TN_ATTENTION_BACKWARD_OPERANDS;
-    for (int32_t o = TN_ATTENTION_BACKWARD_DOUT; o <= TN_ATTENTION_BACKWARD_DV; o++) {
-        const tn_layout *of = &forward->o[like[o - TN_ATTENTION_BACKWARD_DOUT]].layout;
-        c.o[o] = o == TN_ATTENTION_BACKWARD_DOUT ? make_random(of->dtype, 4, of->shape, DENSE)
-                                                 : make_poisoned(of->dtype, 4, of->shape, DENSE);
-    }
-    return c;
-}
-
 /* What the call should give: forward and back in f64, from the same numbers. */
 static call wanted_of(const call *c)
 {
@@ -64,7 +48,7 @@ static call wanted_of(const call *c)
     if (has(c, TN_ATTENTION_MASK))
         forward.o[TN_ATTENTION_MASK] = copied(&c->o[TN_ATTENTION_MASK]);
     call_compute(&forward, 1);
-    call want = back_of(&forward);
+    call want = back_of(&forward, DENSE);
     drop(&want.o[TN_ATTENTION_BACKWARD_DOUT]);
     want.o[TN_ATTENTION_BACKWARD_DOUT] = widened(&c->o[TN_ATTENTION_BACKWARD_DOUT]);
     call_compute(&want, 1);
@@ -191,7 +175,7 @@ static void errors_are_those_of_the_formula(void **state)
         TN_PARAMS_MUTABLE(&forward.op, attention)->scale = 1 / sqrt((double)s[2]);
         put_mask(&forward, turn / 8);
         call_compute(&forward, 1);
-        call c = back_of(&forward), want = wanted_of(&c);
+        call c = back_of(&forward, DENSE), want = wanted_of(&c);
         check(&c, &want);
         call_drop(&want);
         call_drop(&c);
@@ -230,7 +214,7 @@ static void what_is_refused(void **state)
     find_low();
     for (int n = 0; n < row_count; n++) {
         const tn_dtype dtype = rows[n]->dtypes[0];
-        call forward = call_of(dtype, 1, 1, 1, 2, 2, 4, 4), c = back_of(&forward);
+        call forward = call_of(dtype, 1, 1, 1, 2, 2, 4, 4), c = back_of(&forward, DENSE);
         assert_int_equal(rows[n]->numerics & TN_NUM_RUN_TO_RUN, TN_NUM_RUN_TO_RUN);
         admitted_by(rows[n], &c, NULL, 0, 0);
         for (int i = 0; i < 5; i++) {

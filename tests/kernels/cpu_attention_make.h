@@ -211,17 +211,17 @@ static inline void roll_features(call *c, bool paged, bool packed)
 }
 
 /* The backward pass of a call that was computed: its operands are taken over. */
-static inline call back_of(call *forward, int dout_layout)
+static inline call back_of(const call *forward, int dout_layout)
 {
-    static const int32_t of[] = {TN_ATTENTION_OUT, TN_ATTENTION_Q, TN_ATTENTION_K, TN_ATTENTION_V};
-    const tn_dtype dtype = forward->o[TN_ATTENTION_Q].layout.dtype;
+    static const int32_t like[] = {TN_ATTENTION_OUT, TN_ATTENTION_Q, TN_ATTENTION_K,
+                                   TN_ATTENTION_V};
     call c = *forward;
     c.op.kind = TN_OP_ATTENTION_BACKWARD;
     c.op.count = TN_ATTENTION_BACKWARD_OPERANDS;
     for (int32_t o = TN_ATTENTION_BACKWARD_DOUT; o <= TN_ATTENTION_BACKWARD_DV; o++) {
-        const int64_t *shape = forward->o[of[o - TN_ATTENTION_BACKWARD_DOUT]].layout.shape;
-        c.o[o] = o == TN_ATTENTION_BACKWARD_DOUT ? make_random(dtype, 4, shape, dout_layout)
-                                                 : make_poisoned(dtype, 4, shape, DENSE);
+        const tn_layout *of = &forward->o[like[o - TN_ATTENTION_BACKWARD_DOUT]].layout;
+        c.o[o] = o == TN_ATTENTION_BACKWARD_DOUT ? make_random(of->dtype, 4, of->shape, dout_layout)
+                                                 : make_poisoned(of->dtype, 4, of->shape, DENSE);
     }
     return c;
 }
