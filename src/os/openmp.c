@@ -3,7 +3,6 @@
 #include "base/log.h"
 #include "clock.h"
 #include "dl.h"
-#include "file.h"
 #include "float_mode.h"
 #include "loaded.h"
 #include "pool.h"
@@ -28,18 +27,6 @@ static struct {
     _Atomic int64_t look_again; /* time of the next search, at the earliest */
     bool forked;                /* this process is a forked child */
 } runtime;
-
-bool tni_openmp_is_runtime(const char *path)
-{
-    static const char *const stems[] = {"libgomp", "libiomp5", "libomp5", "libomp"};
-    const char *name = tni_path_name(path);
-    for (size_t i = 0; i < sizeof stems / sizeof stems[0]; i++) {
-        size_t length = strlen(stems[i]);
-        if (strncmp(name, stems[i], length) == 0 && (name[length] == '.' || name[length] == '-'))
-            return true;
-    }
-    return false;
-}
 
 /* The loader is locked: copies the path, to open it later. */
 static void copy_first_path(void *user, const char *path)

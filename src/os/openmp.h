@@ -3,13 +3,25 @@
 #ifndef TNI_OS_OPENMP_H
 #define TNI_OS_OPENMP_H
 
+#include "file.h"
 #include "tenon/base.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 /* Whether a path or a name is that of GNU's, Intel's or LLVM's run-time, also if a packager renamed
  * it: "libgomp-a34b3233.so.1". */
-bool tni_openmp_is_runtime(const char *path);
+static inline bool tni_openmp_is_runtime(const char *path)
+{
+    static const char *const stems[] = {"libgomp", "libiomp5", "libomp5", "libomp"};
+    const char *name = tni_path_name(path);
+    for (size_t i = 0; i < sizeof stems / sizeof stems[0]; i++) {
+        size_t length = strlen(stems[i]);
+        if (strncmp(name, stems[i], length) == 0 && (name[length] == '.' || name[length] == '-'))
+            return true;
+    }
+    return false;
+}
 
 /* Whether loops can run on the threads of an OpenMP run-time: the first one loaded in the process.
  * Never loads one; while none exists, searches at most ten times a second, and logs once that it

@@ -2,6 +2,7 @@
 #ifndef TNI_REGISTRY_INSIDE_H
 #define TNI_REGISTRY_INSIDE_H
 
+#include "base/alloc.h"
 #include "os/thread.h"
 #include "registry.h"
 
@@ -53,6 +54,10 @@ tn_status tni_discover_entry(tni_registry *registry, tn_module_entry_fn *entry, 
                              const tni_record **out, tn_error *err);
 
 /* Reserves room for one more item, so that the append cannot fail. */
-bool tni_list_reserve(tni_list *list);
+static inline bool tni_list_reserve(tni_list *list)
+{
+    return tni_array_reserve((void **)&list->items, &list->capacity, list->count, list->count + 1,
+                             sizeof *list->items);
+}
 
 #endif

@@ -7,12 +7,6 @@
 #include "os/fork.h"
 #include "os/pool.h"
 
-bool tni_list_reserve(tni_list *list)
-{
-    return tni_array_reserve((void **)&list->items, &list->capacity, list->count, list->count + 1,
-                             sizeof *list->items);
-}
-
 static void destroy_place(tni_place *place)
 {
     if (!place)

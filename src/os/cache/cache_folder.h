@@ -48,6 +48,13 @@ tn_status tni_cache_entry_io(tn_error *err, const char *where, const char *path,
 /* Closes the file and preserves errno. */
 void tni_cache_close(int file);
 
+/* Opens the folder KIND/ab; creates it if it is missing and `make` is true. Returns -1 with
+ * errno. */
+int tni_cache_shelf_open(int root, const char *kind, const char *hex, bool make);
+
+/* Whether a folder of that name is in the shelf. Preserves errno. */
+bool tni_cache_is_folder(int shelf, const char *name);
+
 /* Returns true if the entry was removed or did not exist; else false with errno (EISDIR if there is
  * a folder in its place). */
 bool tni_cache_unlink(int root, const char *kind, const char *hex);

@@ -154,3 +154,10 @@ bool tni_cpus_parse(tni_reading *reading, tni_span text, tni_cpus *out)
     *out = set;
     return true;
 }
+
+static bool parse_cpus(tni_reading *reading, tni_span text, void *out)
+{
+    return tni_cpus_parse(reading, text, out);
+}
+
+TNI_DEFINE_READER(cpus, tni_cpus, "a list such as 0-3,8")

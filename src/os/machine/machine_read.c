@@ -190,12 +190,8 @@ void tni_reading_malformed(tni_reading *reading, tni_span found, const char *exp
     note(reading);
 }
 
-/* Parses one value from a text. */
-typedef bool parse_fn(tni_reading *reading, tni_span text, void *out);
-
-TN_PRINTF(5, 0)
-static bool read_value(tni_reading *reading, parse_fn *parse, const char *expected, void *out,
-                       const char *format, va_list arguments)
+bool tni_reading_value(tni_reading *reading, tni_reading_parse *parse, const char *expected,
+                       void *out, const char *format, va_list arguments)
 {
     char *text;
     tni_span span;
@@ -220,11 +216,6 @@ static bool parse_bytes(tni_reading *reading, tni_span text, void *out)
     return tni_span_bytes(text, out);
 }
 
-static bool parse_cpus(tni_reading *reading, tni_span text, void *out)
-{
-    return tni_cpus_parse(reading, text, out);
-}
-
 static bool parse_word(tni_reading *reading, tni_span text, void *out)
 {
     tni_span line;
@@ -234,16 +225,6 @@ static bool parse_word(tni_reading *reading, tni_span text, void *out)
     return !reading->failed;
 }
 
-#define DEFINE_READER(name, type, expected)                                               \
-    bool tni_reading_##name(tni_reading *reading, type *out, const char *format, ...)     \
-    {                                                                                     \
-        va_list arguments;                                                                \
-        va_start(arguments, format);                                                      \
-        bool found = read_value(reading, parse_##name, expected, out, format, arguments); \
-        va_end(arguments);                                                                \
-        return found;                                                                     \
-    }
-DEFINE_READER(number, int64_t, "a number")
-DEFINE_READER(bytes, int64_t, "a size")
-DEFINE_READER(cpus, tni_cpus, "a list such as 0-3,8")
-DEFINE_READER(word, const char *, "a word")
+TNI_DEFINE_READER(number, int64_t, "a number")
+TNI_DEFINE_READER(bytes, int64_t, "a size")
+TNI_DEFINE_READER(word, const char *, "a word")

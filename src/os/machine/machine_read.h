@@ -53,6 +53,24 @@ bool tni_reading_cpus(tni_reading *reading, tni_cpus *out, const char *format, .
 bool tni_reading_word(tni_reading *reading, const char **out, const char *format, ...)
     TN_PRINTF(3, 4);
 
+/* Parses one value from a text. */
+typedef bool tni_reading_parse(tni_reading *reading, tni_span text, void *out);
+
+/* The same for any value: `expected` describes it, for the note about a malformed file. */
+bool tni_reading_value(tni_reading *reading, tni_reading_parse *parse, const char *expected,
+                       void *out, const char *format, va_list arguments) TN_PRINTF(5, 0);
+
+/* Defines tni_reading_NAME by parse_NAME. */
+#define TNI_DEFINE_READER(name, type, expected)                                                  \
+    bool tni_reading_##name(tni_reading *reading, type *out, const char *format, ...)            \
+    {                                                                                            \
+        va_list arguments;                                                                       \
+        va_start(arguments, format);                                                             \
+        bool found = tni_reading_value(reading, parse_##name, expected, out, format, arguments); \
+        va_end(arguments);                                                                       \
+        return found;                                                                            \
+    }
+
 /* Notes that the last file contains `found` instead of `expected`, and makes that its error. */
 void tni_reading_malformed(tni_reading *reading, tni_span found, const char *expected);
 
