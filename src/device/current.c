@@ -160,14 +160,12 @@ tn_status tn_device_default(tn_device **out, tn_error *err)
                   : tn_platform_device_get(platform, tn_device_current(platform), out, err);
 }
 
-/* Must fit the field `entered` of a guard. */
-int32_t tni_current_thread(void)
+tn_status tni_device_or_default(tn_device *device, tn_device **out, tn_error *err)
 {
-    static _Thread_local int32_t mine;
-    static _Atomic uint32_t last;
-    while (mine == 0)
-        mine = (int32_t)((atomic_fetch_add(&last, 1) + 1) & INT32_MAX);
-    return mine;
+    if (!device)
+        return tn_device_default(out, err);
+    *out = device;
+    return TN_OK;
 }
 
 bool tni_guard_is_of_this_thread(const tn_device_guard *guard)

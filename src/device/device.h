@@ -107,6 +107,10 @@ bool tni_device_is_lost(const tn_device *device);
 /* For returning resources: also succeeds for a withdrawn device. */
 bool tni_device_open_to_return(const tn_device *device, tni_call *out);
 
+/* For a reset: also succeeds for a lost device. */
+tn_status tni_device_open_for_reset(const tn_device *device, const char *where, tni_call *out,
+                                    tn_error *err);
+
 /* False in a process that was forked after the platform was probed, unless the platform survives
  * that. */
 bool tni_offer_is_of_this_process(const tni_offer *offer);

@@ -1,82 +1,7 @@
-/* Devices: created when their platform is ready, or from a description; found by name. */
-#include "base/alloc.h"
+/* Devices: found by name, by number and by conditions. */
 #include "base/words.h"
 #include "device/platform/platforms.h"
-#include "device/random/generators.h"
 #include "device/select.h"
-#include "device/stream/scratch.h"
-
-void tni_device_destroy(tn_device *device)
-{
-    if (!device)
-        return;
-    if (device->standard)
-        tni_scratch_end(device->standard); /* it is allocated from the memory destroyed next */
-    tni_memory_destroy(device->memory);
-    tni_stream_standard_destroy(device->standard);
-    tn_generator_release(device->generator);
-    tni_release(device->loss);
-    tni_release(device->origin);
-    tni_release(atomic_load(&device->whole));
-    tni_release(device);
-}
-
-/* Creates the parts that the device owns. */
-static tn_status create_parts(tn_device *device, tn_error *err)
-{
-    device->origin = tni_text_copy("found");
-    device->loss = tni_alloc_zeroed(1, sizeof *device->loss);
-    tn_status status =
-        device->origin && device->loss ? TN_OK : tni_no_memory(err, "devices", device->id);
-    if (!status)
-        status = tni_generators_add((uint64_t)device->index, &device->generator, err);
-    if (!status)
-        status = tni_stream_standard_create(device, &device->standard, err);
-    return status;
-}
-
-tn_status tni_device_create(const tni_offer *offer, tn_platform *platform, int32_t index,
-                            const tn_device_properties *properties, tn_device **out, tn_error *err)
-{
-    tn_device *device = tni_alloc_zeroed(1, sizeof *device);
-    if (!device)
-        return tni_no_memory(err, "devices", platform->name);
-    device->platform = platform;
-    device->offer = offer;
-    device->plans_only = !offer;
-    device->index = index;
-    device->ordinal = -1;
-    snprintf(device->id, sizeof device->id, "%s:%d", platform->name, (int)index);
-    device->properties.struct_size = sizeof device->properties;
-    tn_status status = create_parts(device, err);
-    if (status) {
-        tni_device_destroy(device);
-        return status;
-    }
-    if (properties)
-        device->properties = *properties;
-    else
-        tni_device_query(device);
-    *out = device;
-    return TN_OK;
-}
-
-bool tni_devices_reserve(tni_platforms *set, size_t more)
-{
-    return tni_pointers_reserve(&set->devices, more) && tni_pointers_reserve(&set->ever, more);
-}
-
-void tni_device_publish(tni_platforms *set, tn_device *device)
-{
-    device->ordinal = (int32_t)set->ever.count;
-    set->ever.items[set->ever.count++] = device;
-    set->devices.items[set->devices.count++] = device;
-}
-
-bool tni_device_is_visible(const tn_device *device)
-{
-    return atomic_load_explicit(&device->visible, memory_order_acquire);
-}
 
 /* If two devices have the same UUID or bus address, one is described and one runs, because its
  * module was loaded later. The running one is preferred. */
@@ -408,18 +333,13 @@ tn_device *tn_device_at(size_t index)
     return device;
 }
 
-int32_t tn_platform_device_count(const tn_platform *platform)
-{
-    return platform ? atomic_load_explicit(&platform->devices, memory_order_acquire) : 0;
-}
-
 tn_status tn_platform_device_get(const tn_platform *platform, int32_t index, tn_device **out,
                                  tn_error *err)
 {
     static const char where[] = "tn_platform_device_get";
     if (!out)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "out is NULL");
-    const tn_platform *p = platform ? platform : tn_platform_unspecified();
+    const tn_platform *p = tni_platform_or_unspecified(platform);
     tn_device *device = tni_devices_of(p, index);
     if (!device)
         return tni_platform_no_device(p, index, where, err);

@@ -79,6 +79,15 @@ bool tni_device_open_to_return(const tn_device *device, tni_call *out)
     return true;
 }
 
+tn_status tni_device_open_for_reset(const tn_device *device, const char *where, tni_call *out,
+                                    tn_error *err)
+{
+    tn_status status = open_lost_or_not(device, where, err);
+    if (!status)
+        *out = call_of(device);
+    return status;
+}
+
 static void keep_loss(const tni_call *call, const char *where, const tn_error *said)
 {
     tni_loss *loss = call->of->loss;
@@ -117,8 +126,14 @@ tn_status tni_device_result_check(const tni_call *call, const char *where, tn_st
 /* Whether a device reports itself lost when queried. */
 static bool admits_loss(const tn_device *device)
 {
+    static const char where[] = "tn_device_memory_get";
     tn_device_memory asked = {.struct_size = sizeof asked};
-    (void)tn_device_memory_get(device, &asked, NULL);
+    tn_error said = {0};
+    tni_call call;
+    if (tni_device_open(device, where, &call, NULL) == TN_OK && call.row->device_memory)
+        (void)tni_device_result_check(
+            &call, where, call.row->device_memory(call.self, call.device, &asked, &said), &said,
+            NULL);
     return tni_device_is_lost(device);
 }
 
@@ -138,72 +153,18 @@ tn_status tni_device_result_check_either(const tni_call *first, const tni_call *
                    tni_words_of(&words));
 }
 
-tn_status tni_device_or_default(tn_device *device, tn_device **out, tn_error *err)
+tn_status tni_device_epoch_check(const tn_device *device, int32_t epoch, const char *what,
+                                 const char *where, tn_error *err)
 {
-    if (!device)
-        return tn_device_default(out, err);
-    *out = device;
-    return TN_OK;
+    if (epoch == tni_device_epoch(device))
+        return TN_OK;
+    return tn_fail(err, TN_DEVICE_LOST, 0, where,
+                   "this %s was created before %s was reset and is no longer valid; create another",
+                   what, device->id);
 }
 
 tn_status tn_device_health(const tn_device *device, tn_error *err)
 {
     tni_call call;
     return tni_device_open(device, "tn_device_health", &call, err);
-}
-
-/* Lets one thread at a time reset a device, without a lock that its module could need. Returns
- * false if another thread did the reset meanwhile: then it is done. */
-static bool begin_reset(const tn_device *device)
-{
-    tni_platforms *set = device->platform->set;
-    tni_loss *loss = device->loss;
-    tni_mutex_lock(&set->lock);
-    int32_t epoch = tni_device_epoch(device);
-    while (loss->resetting && loss->resetting_fork == tni_fork_generation())
-        tni_condition_wait(&set->changed, &set->lock);
-    bool mine = epoch == tni_device_epoch(device);
-    if (mine) {
-        loss->resetting = true;
-        loss->resetting_fork = tni_fork_generation();
-    }
-    tni_mutex_unlock(&set->lock);
-    return mine;
-}
-
-/* If `anew`, starts the next epoch, which ends the loss. */
-static void end_reset(tn_device *device, bool anew)
-{
-    tni_platforms *set = device->platform->set;
-    tni_mutex_lock(&set->lock);
-    if (anew) {
-        tni_device_epoch_next(device);
-        atomic_store_explicit(&device->loss->lost, false, memory_order_release);
-    }
-    device->loss->resetting = false;
-    tni_condition_wake_all(&set->changed);
-    tni_mutex_unlock(&set->lock);
-}
-
-tn_status tn_device_reset(tn_device *device, tn_error *err)
-{
-    static const char where[] = "tn_device_reset";
-    tn_error said = {0};
-    tn_status status = open_lost_or_not(device, where, err);
-    if (status)
-        return status;
-    tni_call call = call_of(device);
-    if (!call.row->device_reset)
-        return tn_fail(err, TN_UNSUPPORTED, 0, where,
-                       "platform %s cannot reset a device; restart the program",
-                       device->platform->name);
-    if (!begin_reset(device))
-        return TN_OK;
-    status = call.row->device_reset(call.self, call.device, &said);
-    if (!status)
-        tni_memory_forget(device->memory);
-    else
-        status = tni_device_result_check(&call, where, status, &said, err);
-    end_reset(device, !status);
-    return status;
 }

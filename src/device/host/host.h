@@ -28,6 +28,13 @@ tn_status tni_topology_read_basic(const char *why, tn_topology **out, tn_error *
 /* The maximum cache level. */
 enum { TNI_TOPOLOGY_LEVELS = 16 };
 
+struct tn_topology {
+    tn_topology_object *objects;
+    size_t count;
+    size_t capacity;
+    char *source;
+};
+
 /* Creates an empty topology; adds an object, parents first; sets the source. Objects are validated
  * as above. */
 tn_status tni_topology_create_empty(tn_topology **out, tn_error *err);

@@ -100,25 +100,6 @@ static void copy_rows(const tni_copy *copy)
         memcpy(to + row * copy->to.pitch, from + row * copy->from.pitch, (size_t)copy->bytes);
 }
 
-tn_status tni_copy_call(const tni_copy *copy, const tn_stream *stream, tn_error *err)
-{
-    const tni_call *call = copy->to.device ? &copy->to.call : &copy->from.call;
-    tn_error said = {0};
-    const tn_copy_job job = {.struct_size = sizeof job,
-                             .to = copy->to.at,
-                             .from = copy->from.at,
-                             .bytes = copy->bytes,
-                             .to_device = copy->to.device ? copy->to.call.device : -1,
-                             .from_device = copy->from.device ? copy->from.call.device : -1,
-                             .stream = stream->native,
-                             .rows = copy->rows,
-                             .to_pitch = copy->to.pitch,
-                             .from_pitch = copy->from.pitch};
-    const tni_call *from = copy->from.device ? &copy->from.call : call;
-    tn_status status = call->row->copy(call->self, &job, &said);
-    return status ? tni_device_result_check_either(call, from, where, status, &said, err) : TN_OK;
-}
-
 /* The stream that the copy uses on `device`: `named` if it belongs to that device, else the current
  * one. */
 static tn_status stream_on(tn_device *device, tn_stream *named, tn_stream **out, tn_error *err)

@@ -16,17 +16,6 @@ static tn_status alloc_host_block(const tni_call *call, tni_block *block, tn_err
     return block->address ? TN_OK : TN_OUT_OF_MEMORY;
 }
 
-void tni_host_free(tni_memory *memory, tni_block *block, const tni_call *call)
-{
-    if (!block->pinned)
-        tni_release(block->address);
-    else if (call)
-        call->row->host_free(call->self, call->device, block->address);
-    tni_labels_subtract(&memory->labels, block->label, TNI_OF_HOST, (int64_t)block->bytes);
-    atomic_fetch_sub_explicit(&memory->host, (int64_t)block->bytes, memory_order_relaxed);
-    tni_release(block);
-}
-
 /* Validates the block and puts it on the shelf. */
 static tn_status shelve_host_block(tni_memory *memory, uint32_t epoch, tni_block *block,
                                    tn_error *out_said)

@@ -3,8 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "device/graph/graph.h"
-#include "device/stream/trail.h"
+#include "device/stream/stream.h"
 
 typedef struct request {
     const char *where;
@@ -176,47 +175,11 @@ tn_status tni_memory_acquire(tn_device *device, uint64_t bytes, const char *labe
     return alloc_block(device, NULL, alloc_where, bytes, label, out, out_epoch, err);
 }
 
-tn_status tn_memory_alloc(tn_device *device, uint64_t bytes, const char *label, void **out,
-                          tn_error *err)
+tn_status tni_memory_alloc_on(tn_stream *stream, const char *where, uint64_t bytes,
+                              const char *label, void **out, tn_error *err)
 {
     uint32_t epoch;
-    if (!out)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, alloc_where, "out is NULL");
-    tn_status status = tni_device_or_default(device, &device, err);
-    return status ? status : tni_memory_acquire(device, bytes, label, out, &epoch, err);
-}
-
-/* Returns the stream to order on: `stream`, or for NULL the current stream of the current
- * device. */
-static tn_status open_order(tn_stream *stream, const char *where, tn_stream **out, tn_error *err)
-{
-    static const char why[] =
-        "allocate memory that a graph uses before the recording, and free it afterwards";
-    tn_device *device = stream ? stream->device : NULL;
-    tn_status status = tni_device_or_default(device, &device, err);
-    if (!status)
-        status = tni_stream_for_step(stream, device, where, &stream, err);
-    if (!status && tni_graph_of(stream))
-        status = tni_graph_reject(stream, where, why, err);
-    if (!status)
-        status = tni_capture_reject(stream, where, why, err);
-    if (!status)
-        *out = stream;
-    return status;
-}
-
-tn_status tn_memory_alloc_on(tn_stream *stream, uint64_t bytes, const char *label, void **out,
-                             tn_error *err)
-{
-    static const char where[] = "tn_memory_alloc_on";
-    uint32_t epoch;
-    if (!out)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "out is NULL");
-    tn_status status = open_order(stream, where, &stream, err);
-    if (status)
-        return status;
-    status = alloc_block(stream->device, stream, where, bytes, label, out, &epoch, err);
-    return tni_trail_report(stream, status, err);
+    return alloc_block(stream->device, stream, where, bytes, label, out, &epoch, err);
 }
 
 /* Result of a free, determined under the shelf's lock. */
@@ -312,14 +275,9 @@ void tni_memory_release(tn_device *device, void *memory, uint32_t epoch)
     (void)free_block(device, memory, &epoch, "", NULL);
 }
 
-void tn_memory_free(tn_device *device, void *memory)
+void tni_memory_free(tn_device *device, void *memory)
 {
-    if (!memory)
-        return;
-    if (tni_device_or_default(device, &device, NULL))
-        tni_log(TN_LOG_ERROR, "%p is not freed: no device was given, and none is current", memory);
-    else
-        (void)free_block(device, memory, NULL, "", NULL);
+    (void)free_block(device, memory, NULL, "", NULL);
 }
 
 /* Frees on the platform in stream order. If that reports TN_DEVICE_LOST, the memory counts as
@@ -359,18 +317,11 @@ static tn_status free_after_stream(const tn_stream *stream, const tni_call *call
     return status ? status : free_block(stream->device, memory, NULL, where, err);
 }
 
-tn_status tn_memory_free_on(tn_stream *stream, void *memory, tn_error *err)
+tn_status tni_memory_free_on(tn_stream *stream, void *memory, const char *where, tn_error *err)
 {
-    static const char where[] = "tn_memory_free_on";
     tni_call call;
-    if (!memory)
-        return TN_OK;
-    tn_status status = open_order(stream, where, &stream, err);
-    if (status)
-        return status;
     if (!tni_device_open_to_return(stream->device, &call))
         return free_block(stream->device, memory, NULL, where, err);
-    status = has_order(call.row) ? free_in_order(stream, &call, memory, where, err)
-                                 : free_after_stream(stream, &call, memory, where, err);
-    return tni_trail_report(stream, status, err);
+    return has_order(call.row) ? free_in_order(stream, &call, memory, where, err)
+                               : free_after_stream(stream, &call, memory, where, err);
 }

@@ -143,12 +143,22 @@ static inline tni_memory *tni_memory_so_far(const tn_device *device)
 /* Must be called before the first lock of the memory is taken, with no lock of Tenon held. */
 void tni_memory_watch(tni_memory *memory);
 
+/* Ends that, before the memory is destroyed. */
+void tni_memory_unwatch(tni_memory *memory);
+
 /* As tn_memory_alloc and tn_memory_free, for a holder that may outlive a reset: a block of an
  * earlier epoch is already gone, and tni_memory_release does not free a newer block at the same
  * address. `device` must not be NULL. */
 tn_status tni_memory_acquire(tn_device *device, uint64_t bytes, const char *label, void **out,
                              uint32_t *out_epoch, tn_error *err);
 void tni_memory_release(tn_device *device, void *memory, uint32_t epoch);
+
+/* As tn_memory_alloc_on, tn_memory_free and tn_memory_free_on. `device` and `stream` must not be
+ * NULL, and no graph may be recorded on the stream. */
+tn_status tni_memory_alloc_on(tn_stream *stream, const char *where, uint64_t bytes,
+                              const char *label, void **out, tn_error *err);
+void tni_memory_free(tn_device *device, void *memory);
+tn_status tni_memory_free_on(tn_stream *stream, void *memory, const char *where, tn_error *err);
 
 /* Whether the device's memory is host memory, so that a copy to or from it is a plain host copy.
  * False for devices that are for planning only. */

@@ -1,13 +1,18 @@
 /* Queries about one platform: names, predicates, lists. */
 #include "platforms.h"
 
-#include "base/words.h"
 #include "tenon/module/communicator.h"
 #include "tenon/module/language.h"
 
-static const tn_platform *of(const tn_platform *platform)
+const tn_platform *tn_platform_unspecified(void)
 {
-    return platform ? platform : tn_platform_unspecified();
+    static const tn_platform unspecified = {
+        .name = "unspecified",
+        .known = &tni_known_unspecified,
+        .no_language = "no platform is selected: call tn_platform_current or tn_platform_get",
+        .no_communicator = "no platform is selected: call tn_platform_current or tn_platform_get",
+    };
+    return &unspecified;
 }
 
 const tn_platform_row *tni_platform_row_of(const tn_platform *platform)
@@ -20,6 +25,11 @@ bool tni_platform_is_ready(const tn_platform *platform)
 {
     const tni_offer *offer = atomic_load_explicit(&platform->served, memory_order_acquire);
     return offer && tni_offer_is_ready(offer);
+}
+
+int32_t tn_platform_device_count(const tn_platform *platform)
+{
+    return platform ? atomic_load_explicit(&platform->devices, memory_order_acquire) : 0;
 }
 
 const tn_evidence_row *const *tni_platform_evidence_rows(const tn_platform *platform)
@@ -35,40 +45,40 @@ static const char *word(const char *of_row, const char *of_kind, const char *nam
 
 const char *tn_platform_name(const tn_platform *platform)
 {
-    return of(platform)->name;
+    return tni_platform_or_unspecified(platform)->name;
 }
 
 const char *tn_platform_device_name(const tn_platform *platform)
 {
-    const tn_platform *p = of(platform);
+    const tn_platform *p = tni_platform_or_unspecified(platform);
     const tn_platform_row *row = tni_platform_row_of(p);
     return word(row ? row->device_name : NULL, p->known->device_name, p->name);
 }
 
 const char *tn_platform_device_type(const tn_platform *platform)
 {
-    const tn_platform *p = of(platform);
+    const tn_platform *p = tni_platform_or_unspecified(platform);
     const tn_platform_row *row = tni_platform_row_of(p);
     return word(row ? row->device_type : NULL, p->known->device_type, p->name);
 }
 
 const char *tn_platform_dispatch_key(const tn_platform *platform)
 {
-    const tn_platform *p = of(platform);
+    const tn_platform *p = tni_platform_or_unspecified(platform);
     const tn_platform_row *row = tni_platform_row_of(p);
     return word(row ? row->dispatch_key : NULL, p->known->dispatch_key, p->name);
 }
 
 const char *tn_platform_visible_variable(const tn_platform *platform)
 {
-    const tn_platform *p = of(platform);
+    const tn_platform *p = tni_platform_or_unspecified(platform);
     const tn_platform_row *row = tni_platform_row_of(p);
     return word(row ? row->visible_variable : NULL, p->known->visible_variable, "");
 }
 
 int32_t tn_platform_kind(const tn_platform *platform)
 {
-    return of(platform)->known->kind;
+    return tni_platform_or_unspecified(platform)->known->kind;
 }
 
 const char *tn_platform_kind_name(int32_t kind)
@@ -135,7 +145,7 @@ static const char *find_serving(const tn_platform *platform, bool language)
 
 const char *tn_platform_simple_compile_backend(const tn_platform *platform, const char **out_reason)
 {
-    const tn_platform *p = of(platform);
+    const tn_platform *p = tni_platform_or_unspecified(platform);
     const char *name = find_serving(p, true);
     if (out_reason)
         *out_reason = name[0] ? "" : p->no_language;
@@ -144,7 +154,7 @@ const char *tn_platform_simple_compile_backend(const tn_platform *platform, cons
 
 const char *tn_platform_communicator(const tn_platform *platform, const char **out_reason)
 {
-    const tn_platform *p = of(platform);
+    const tn_platform *p = tni_platform_or_unspecified(platform);
     const char *name = find_serving(p, false);
     if (out_reason)
         *out_reason = name[0] ? "" : p->no_communicator;
@@ -155,71 +165,14 @@ static const char *const everything[] = {NULL};
 
 const char *const *tn_platform_supported_quantization(const tn_platform *platform)
 {
-    const tn_platform_row *row = tni_platform_row_of(of(platform));
+    const tn_platform_row *row = tni_platform_row_of(tni_platform_or_unspecified(platform));
     return row && row->quantizations ? row->quantizations : everything;
 }
 
 const char *const *tn_platform_supported_model_arch(const tn_platform *platform)
 {
-    const tn_platform_row *row = tni_platform_row_of(of(platform));
+    const tn_platform_row *row = tni_platform_row_of(tni_platform_or_unspecified(platform));
     return row && row->model_archs ? row->model_archs : everything;
-}
-
-static tn_status verify_support(const tn_platform *platform, const char *where, const char *what,
-                                const char *name, const char *const *list, tn_error *err)
-{
-    char there[200];
-    size_t count = 0;
-    if (!name)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "the %s is NULL", what);
-    if (!platform->set)
-        return tni_platform_unready(platform, where, err);
-    for (; list[count]; count++) {
-        if (strcmp(list[count], name) == 0)
-            return TN_OK;
-    }
-    if (count == 0)
-        return TN_OK;
-    tni_words_join(list, count, there, sizeof there);
-    char hint[TNI_HINT];
-    const char *nearest = tni_words_nearest(name, list, count);
-    return tn_fail(err, TN_UNSUPPORTED, 0, where,
-                   "platform %s does not support the %s \"%.60s\"; it supports %s%s",
-                   platform->name, what, name, there, tni_words_hint(nearest, hint));
-}
-
-tn_status tn_platform_verify_quantization(const tn_platform *platform, const char *name,
-                                          tn_error *err)
-{
-    return verify_support(of(platform), "tn_platform_verify_quantization", "quantization", name,
-                          tn_platform_supported_quantization(platform), err);
-}
-
-tn_status tn_platform_verify_model_arch(const tn_platform *platform, const char *name,
-                                        tn_error *err)
-{
-    return verify_support(of(platform), "tn_platform_verify_model_arch", "model architecture", name,
-                          tn_platform_supported_model_arch(platform), err);
-}
-
-tn_status tn_platform_is_async_output_supported(const tn_platform *platform, int32_t enforce_eager,
-                                                int32_t *out, const char **out_reason,
-                                                tn_error *err)
-{
-    static const char where[] = "tn_platform_is_async_output_supported";
-    const tn_platform *p = of(platform);
-    const tn_platform_row *row = tni_platform_row_of(p);
-    uint32_t needed = enforce_eager ? TN_PLATFORM_ASYNC_OUTPUT | TN_PLATFORM_ASYNC_OUTPUT_EAGER
-                                    : TN_PLATFORM_ASYNC_OUTPUT;
-    if (!out)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "out is NULL");
-    if (!row)
-        return tni_platform_unready(p, where, err);
-    *out = (row->flags & needed) == needed;
-    if (out_reason)
-        *out_reason =
-            row->async_output_reason ? row->async_output_reason : "the platform gives no reason";
-    return TN_OK;
 }
 
 static const tn_setting inference[] = {TN_SETTING_INFERENCE, -1};

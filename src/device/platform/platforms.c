@@ -12,6 +12,18 @@ bool tni_pointers_reserve(tni_pointers *list, size_t more)
                              list->count + more, sizeof *list->items);
 }
 
+bool tni_devices_reserve(tni_platforms *set, size_t more)
+{
+    return tni_pointers_reserve(&set->devices, more) && tni_pointers_reserve(&set->ever, more);
+}
+
+void tni_device_publish(tni_platforms *set, tn_device *device)
+{
+    device->ordinal = (int32_t)set->ever.count;
+    set->ever.items[set->ever.count++] = device;
+    set->devices.items[set->devices.count++] = device;
+}
+
 /* Slots are never reused: a thread may still have data in one. */
 static int32_t reserve_slot(void)
 {

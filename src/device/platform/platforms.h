@@ -97,6 +97,12 @@ tn_status tni_platform_list_of(tni_platforms *set, tn_platform_list **out, tn_er
 tn_status tni_platforms_register(tni_platforms *set, tn_module_entry_fn *entry, uint64_t flags,
                                  tn_registration **out, tn_error *err);
 
+/* `platform`, or the unspecified one for NULL. */
+static inline const tn_platform *tni_platform_or_unspecified(const tn_platform *platform)
+{
+    return platform ? platform : tn_platform_unspecified();
+}
+
 /* The row that serves it, or NULL; and whether its probe succeeded, so that it may be called. */
 const tn_platform_row *tni_platform_row_of(const tn_platform *platform);
 bool tni_platform_is_ready(const tn_platform *platform);
@@ -145,7 +151,10 @@ bool tni_device_is_called(const tn_device *device, const char *name);
 
 /* Whether a device can be found by name: it belongs to the module that serves its platform now, or
  * is for planning and has a number that none of those has. */
-bool tni_device_is_visible(const tn_device *device);
+static inline bool tni_device_is_visible(const tn_device *device)
+{
+    return atomic_load_explicit(&device->visible, memory_order_acquire);
+}
 
 /* Reserves room for `more` items, so that appending cannot fail. */
 bool tni_pointers_reserve(tni_pointers *list, size_t more);

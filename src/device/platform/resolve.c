@@ -172,14 +172,3 @@ tn_status tn_platform_get(const char *name, const tn_platform **out, tn_error *e
         *out = platform;
     return status;
 }
-
-const tn_platform *tn_platform_unspecified(void)
-{
-    static const tn_platform unspecified = {
-        .name = "unspecified",
-        .known = &tni_known_unspecified,
-        .no_language = "no platform is selected: call tn_platform_current or tn_platform_get",
-        .no_communicator = "no platform is selected: call tn_platform_current or tn_platform_get",
-    };
-    return &unspecified;
-}

@@ -1,5 +1,10 @@
 #include "fill_row.h"
 
+#define BYTES(name, bytes, words) bytes,
+const uint8_t tni_fill_bytes[TNI_FILL_COUNT] = {TNI_FILL_LIST(BYTES)};
+#define WORDS(name, bytes, words) words,
+const uint8_t tni_fill_words[TNI_FILL_COUNT] = {TNI_FILL_LIST(WORDS)};
+
 /* Does each round for all blocks in a loop, which compilers vectorize: four lanes with NEON or
  * SSE2. */
 static void make_words(const void *how, uint64_t block, uint32_t words[GROUP])

@@ -11,11 +11,6 @@
 
 #include <stdbool.h>
 
-#define BYTES(name, bytes, words) bytes,
-const uint8_t tni_fill_bytes[TNI_FILL_COUNT] = {TNI_FILL_LIST(BYTES)};
-#define WORDS(name, bytes, words) words,
-const uint8_t tni_fill_words[TNI_FILL_COUNT] = {TNI_FILL_LIST(WORDS)};
-
 #define FUNCTION(name) (void (*)(void)) tni_fill_##name
 static const tni_isa_row rows[] = {
 #ifdef TENON_ISA_AVX512

@@ -9,9 +9,10 @@
 #include "stream.h"
 
 typedef struct tni_current {
-    const void *of;    /* a device, or a platform                      */
-    tn_stream *stream; /* for a device: held, unless it is the default one */
-    int32_t index;     /* for a platform */
+    const void *of;                     /* a device, or a platform                      */
+    tn_stream *stream;                  /* for a device: held, unless it is the default one */
+    void (*release)(tn_stream *stream); /* releases `stream` */
+    int32_t index;                      /* for a platform */
 } tni_current;
 
 /* NULL if none exists. Borrowed: valid until the next tni_current_add. */

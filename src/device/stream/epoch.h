@@ -4,11 +4,25 @@
 #ifndef TNI_DEVICE_STREAM_EPOCH_H
 #define TNI_DEVICE_STREAM_EPOCH_H
 
+#include "base/epoch.h"
 #include "stream.h"
 
-int32_t tni_device_epoch(const tn_device *device);
-int32_t tni_stream_epoch(const tn_stream *stream);
-void tni_device_epoch_next(tn_device *device); /* the device was reset */
+static inline int32_t tni_stream_epoch(const tn_stream *stream)
+{
+    return atomic_load_explicit(&stream->epoch, memory_order_acquire);
+}
+
+static inline int32_t tni_device_epoch(const tn_device *device)
+{
+    return tni_stream_epoch(device->standard);
+}
+
+/* The device was reset. */
+static inline void tni_device_epoch_next(tn_device *device)
+{
+    atomic_fetch_add(&device->standard->epoch, 1);
+    tni_epoch_next();
+}
 
 /* Fails with TN_DEVICE_LOST for a stream or an event (`what`) of an earlier epoch. */
 tn_status tni_device_epoch_check(const tn_device *device, int32_t epoch, const char *what,

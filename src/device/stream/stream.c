@@ -1,47 +1,15 @@
 /* Streams: creating, wrapping, releasing, querying, waiting. On platforms without streams a stream
  * is only a handle: all work on it is complete when the call returns. */
 #include "base/alloc.h"
-#include "base/epoch.h"
 #include "current.h"
 #include "device/graph/graph.h"
 #include "epoch.h"
 #include "scratch.h"
 #include "trail.h"
 
-int32_t tni_stream_epoch(const tn_stream *stream)
-{
-    return atomic_load_explicit(&stream->epoch, memory_order_acquire);
-}
-
-int32_t tni_device_epoch(const tn_device *device)
-{
-    return tni_stream_epoch(device->standard);
-}
-
-void tni_device_epoch_next(tn_device *device)
-{
-    atomic_fetch_add(&device->standard->epoch, 1);
-    tni_epoch_next();
-}
-
-tn_status tni_device_epoch_check(const tn_device *device, int32_t epoch, const char *what,
-                                 const char *where, tn_error *err)
-{
-    if (epoch == tni_device_epoch(device))
-        return TN_OK;
-    return tn_fail(err, TN_DEVICE_LOST, 0, where,
-                   "this %s was created before %s was reset and is no longer valid; create another",
-                   what, device->id);
-}
-
 static tn_status fail_null(const char *what, const char *where, tn_error *err)
 {
     return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s is NULL", what);
-}
-
-static tn_status reject_recording(tn_stream *stream, const char *where, tn_error *err)
-{
-    return tni_graph_reject(stream, where, "this would not be recorded", err);
 }
 
 /* As tni_stream_open, for a call that queries the progress of the stream. */
@@ -51,83 +19,6 @@ static tn_status open_for_query(tn_stream *stream, const char *where, tni_call *
     return status ? status
                   : tni_capture_reject(stream, where,
                                        "captured work does not run before the capture ends", err);
-}
-
-tn_status tni_stream_open(const tn_stream *stream, const char *where, tni_call *out, tn_error *err)
-{
-    if (!stream)
-        return fail_null("the stream", where, err);
-    tn_status status = tni_device_open(stream->device, where, out, err);
-    if (!status)
-        status =
-            tni_device_epoch_check(stream->device, tni_stream_epoch(stream), "stream", where, err);
-    if (!status && tn_graph_is_recording(stream))
-        status = reject_recording((tn_stream *)(uintptr_t)stream, where, err);
-    return status;
-}
-
-tn_status tni_stream_for_step(tn_stream *stream, tn_device *device, const char *where,
-                              tn_stream **out, tn_error *err)
-{
-    if (!device)
-        return fail_null("the device", where, err);
-    if (!stream)
-        stream = tn_stream_current(device);
-    if (stream->device != device)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "the stream belongs to %s, not to %s",
-                       stream->device->id, device->id);
-    tn_status status =
-        tni_device_epoch_check(device, tni_stream_epoch(stream), "stream", where, err);
-    if (!status && tni_graph_of(stream))
-        status = tni_graph_own(stream, where, err);
-    if (!status)
-        *out = stream;
-    return status;
-}
-
-tn_status tni_stream_for(tn_stream *stream, tn_device *device, const char *where, tn_stream **out,
-                         tn_error *err)
-{
-    tn_status status = tni_stream_for_step(stream, device, where, &stream, err);
-    if (!status && tni_graph_of(stream))
-        status = reject_recording(stream, where, err);
-    if (!status)
-        *out = stream;
-    return status;
-}
-
-static tn_stream *allocate_stream(tn_device *device, int32_t kind, int32_t priority)
-{
-    tn_stream *stream = tni_alloc_zeroed(1, sizeof *stream);
-    if (!stream)
-        return NULL;
-    stream->kind = kind;
-    stream->priority = priority;
-    stream->device = device;
-    atomic_init(&stream->holders, 1);
-    atomic_init(&stream->epoch, kind == TNI_STREAM_STANDARD ? 0 : tni_device_epoch(device));
-    return stream;
-}
-
-tn_status tni_stream_standard_create(tn_device *device, tn_stream **out, tn_error *err)
-{
-    tn_stream *stream = allocate_stream(device, TNI_STREAM_STANDARD, TN_PRIORITY_DEFAULT);
-    if (!stream)
-        return tni_no_memory(err, "devices", "a default stream");
-    *out = stream;
-    return TN_OK;
-}
-
-void tni_stream_standard_destroy(tn_stream *stream)
-{
-    if (!stream)
-        return;
-    tni_current_drop(stream->device);
-    if (stream->device->ordinal >= 0) /* the device was in use, so its platform ends too */
-        tni_current_drop(stream->device->platform);
-    tni_trail_end(stream);
-    tni_scratch_end(stream);
-    tni_release(stream);
 }
 
 static tn_status create_native(const tn_device *device, const tni_call *call, int32_t priority,
@@ -172,7 +63,7 @@ tn_status tn_stream_create(tn_device *device, const tn_stream_args *args, tn_str
         status = tni_device_open(device, where, &call, err);
     if (status)
         return status;
-    tn_stream *stream = allocate_stream(device, TNI_STREAM_OWN, priority);
+    tn_stream *stream = tni_stream_allocate(device, TNI_STREAM_OWN, priority);
     if (!stream)
         return tni_no_memory(err, where, "a stream");
     if (tni_row_has_streams(call.row))
@@ -200,7 +91,7 @@ tn_status tn_stream_wrap(tn_device *device, void *raw, tn_stream **out, tn_error
                          device->platform->name);
     if (status)
         return status;
-    tn_stream *stream = allocate_stream(device, TNI_STREAM_WRAPPED, TN_PRIORITY_DEFAULT);
+    tn_stream *stream = tni_stream_allocate(device, TNI_STREAM_WRAPPED, TN_PRIORITY_DEFAULT);
     if (!stream)
         return tni_no_memory(err, where, "a stream");
     stream->native = raw;

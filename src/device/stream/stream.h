@@ -27,6 +27,9 @@ struct tn_stream {
                    * streams */
 };
 
+/* Allocates a stream of that kind, without a handle of the platform. NULL if out of memory. */
+tn_stream *tni_stream_allocate(tn_device *device, int32_t kind, int32_t priority);
+
 /* Returns the stream for work on `device`: `stream`, which must belong to it (TN_INVALID_ARGUMENT),
  * or for NULL the calling thread's current one. Fails with TN_UNSUPPORTED while a graph is being
  * recorded on it. */
