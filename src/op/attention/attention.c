@@ -39,31 +39,6 @@ static bool is_backward(const tn_op *op)
     return op->kind == TN_OP_ATTENTION_BACKWARD;
 }
 
-double tni_attention_scale(int64_t size)
-{
-    return size > 0 ? 1 / sqrt((double)size) : 1;
-}
-
-tn_dtype tni_attention_lse(tn_dtype dtype)
-{
-    return dtype == TN_F64 ? TN_F64 : TN_F32;
-}
-
-void tni_attention_turn(tn_layout *layout, int32_t way)
-{
-    if (way == TN_LAYOUT_BLHD && layout->rank == 4)
-        tni_layout_swap(layout, 1, 2);
-}
-
-bool tni_attention_see(tn_attention_op *op, int32_t mask, int64_t left, int64_t right)
-{
-    op->left = mask == TN_MASK_WINDOW ? left : -1;
-    op->right = mask == TN_MASK_WINDOW ? right : mask == TN_MASK_NONE ? -1 : 0;
-    op->corner = mask == TN_MASK_CAUSAL_BR || mask == TN_MASK_WINDOW ? TN_CORNER_BOTTOM_RIGHT
-                                                                     : TN_CORNER_TOP_LEFT;
-    return mask >= TN_MASK_NONE && mask < TN_MASK_COUNT;
-}
-
 /* Checks the dtypes of Q and of the other operands. */
 static tn_status check_dtypes(const tn_op *op, tn_error *err)
 {
@@ -93,13 +68,6 @@ static tn_status check_dtypes(const tn_op *op, tn_error *err)
                        other ? " or f32" : "", tn_dtype_name(found));
     }
     return TN_OK;
-}
-
-bool tni_attention_is_packed(const tn_op *op, int32_t operand)
-{
-    bool of_keys = operand == TN_ATTENTION_K || operand == TN_ATTENTION_V;
-    return has(op, TN_ATTENTION_STARTS_Q) && operand <= TN_ATTENTION_LSE &&
-           !(of_keys && has(op, TN_ATTENTION_PAGES));
 }
 
 static tn_status check_ranks(const tn_op *op, tn_error *err)
@@ -436,6 +404,50 @@ void tni_attention_free(tn_op *op, uint64_t dims)
     at->groups = dims & TN_ATTENTION_DIM_HEADS ? 0 : at->groups;
     at->queries = dims & TN_ATTENTION_DIM_QUERIES ? 0 : at->queries;
     at->keys = dims & TN_ATTENTION_DIM_KEYS ? 0 : at->keys;
+}
+
+/* Reads the lengths of the longest sequences: only for packed ones, and for keys only without pages. */
+static tn_status read_most(const tni_op_class *class, const tn_attention_args *args,
+                           tn_attention_op *out, tn_error *err)
+{
+    bool queries = args->max_queries != 0 && !args->starts_q;
+    bool keys = args->max_keys != 0 && (!args->starts_q || args->pages);
+    if (queries || keys)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, class->where,
+                       "%s is for packed sequences%s, found %" PRId64 " beside %s",
+                       queries ? "max_queries" : "max_keys", queries ? "" : " without pages",
+                       queries ? args->max_queries : args->max_keys,
+                       args->pages && !queries ? "pages" : "no starts_q");
+    out->queries = args->max_queries;
+    out->keys = args->max_keys;
+    return TN_OK;
+}
+
+tn_status tni_attention_make(const void *given, tni_problem *out, tn_error *err)
+{
+    const tn_attention_args *args = given;
+    const tni_op_class *class = &tni_attention_class;
+    tn_status status = tni_elementwise_args(class->where, args, class->args.size, err);
+    if (status)
+        return status;
+    const tni_attention_numbers numbers = TNI_ATTENTION_NUMBERS(args);
+    const tn_tensor *const tensors[] = {
+        args->q,        args->k,
+        args->v,        args->out,
+        args->lse,      args->mask_tensor,
+        args->sinks,    args->starts_q,
+        args->starts_k, args->lengths,
+        args->pages,    TN_HAS(args, tn_attention_args, seed_tensor) ? args->seed_tensor : NULL};
+    status = tni_problem_init(out, class, tensors, err);
+    if (!status)
+        status = tni_attention_read_numbers(class, &numbers, TN_PARAMS_MUTABLE(&out->op, attention),
+                                            err);
+    if (status)
+        return status;
+    status = read_most(class, args, TN_PARAMS_MUTABLE(&out->op, attention), err);
+    if (status)
+        return status;
+    return tni_attention_finish(&out->op, args->layout, args->set & TN_ATTENTION_SET_SCALE, err);
 }
 
 /* By bit of TN_ATTENTION_USES_.... */

@@ -5,6 +5,8 @@
 #include "op/op_check.h"
 #include "tenon/attention.h"
 
+#include <math.h>
+
 /* Arguments that attention and attention-backward share. */
 typedef struct tni_attention_numbers {
     double scale, softcap, dropout;
@@ -53,16 +55,39 @@ void tni_attention_fill_table(struct tni_operands *operands, int32_t index,
                               double (*draw)(void *user), void *user);
 
 /* Sets which keys queries see under a mask of TN_MASK_...; returns false for an unknown mask. */
-bool tni_attention_see(tn_attention_op *op, int32_t mask, int64_t left, int64_t right);
+static inline bool tni_attention_see(tn_attention_op *op, int32_t mask, int64_t left, int64_t right)
+{
+    op->left = mask == TN_MASK_WINDOW ? left : -1;
+    op->right = mask == TN_MASK_WINDOW ? right : mask == TN_MASK_NONE ? -1 : 0;
+    op->corner = mask == TN_MASK_CAUSAL_BR || mask == TN_MASK_WINDOW ? TN_CORNER_BOTTOM_RIGHT
+                                                                     : TN_CORNER_TOP_LEFT;
+    return mask >= TN_MASK_NONE && mask < TN_MASK_COUNT;
+}
 
 /* Whether the operand has no batch dimension in calls, as for a packed op. */
-bool tni_attention_is_packed(const tn_op *op, int32_t operand);
+static inline bool tni_attention_is_packed(const tn_op *op, int32_t operand)
+{
+    bool of_keys = operand == TN_ATTENTION_K || operand == TN_ATTENTION_V;
+    return op->operand[TN_ATTENTION_STARTS_Q].dtype && operand <= TN_ATTENTION_LSE &&
+           !(of_keys && op->operand[TN_ATTENTION_PAGES].dtype);
+}
 
 /* Defaults. */
-double tni_attention_scale(int64_t size);
-tn_dtype tni_attention_lse(tn_dtype dtype);
+static inline double tni_attention_scale(int64_t size)
+{
+    return size > 0 ? 1 / sqrt((double)size) : 1;
+}
+
+static inline tn_dtype tni_attention_lse(tn_dtype dtype)
+{
+    return dtype == TN_F64 ? TN_F64 : TN_F32;
+}
 
 /* Converts a layout between the memory layouts of TN_LAYOUT_... and [batch, heads, ...]. */
-void tni_attention_turn(tn_layout *layout, int32_t way);
+static inline void tni_attention_turn(tn_layout *layout, int32_t way)
+{
+    if (way == TN_LAYOUT_BLHD && layout->rank == 4)
+        tni_layout_swap(layout, 1, 2);
+}
 
 #endif

@@ -1,6 +1,5 @@
-/* Makes the problem of an attention call; parts are shared with attention-backward. */
+/* Makes the problem of a call, for attention and attention-backward. */
 #include "attention.h"
-#include "op/elementwise.h"
 
 #include <inttypes.h>
 
@@ -63,48 +62,4 @@ tn_status tni_attention_finish(tn_op *op, int32_t way, bool scaled, tn_error *er
     if (TN_PARAMS(op, attention)->scale == 0 && !scaled && q->rank == 4)
         TN_PARAMS_MUTABLE(op, attention)->scale = tni_attention_scale(q->shape[3]);
     return tni_op_validate(op, err);
-}
-
-/* Reads the lengths of the longest sequences: only for packed ones, and for keys only without pages. */
-static tn_status read_most(const tni_op_class *class, const tn_attention_args *args,
-                           tn_attention_op *out, tn_error *err)
-{
-    bool queries = args->max_queries != 0 && !args->starts_q;
-    bool keys = args->max_keys != 0 && (!args->starts_q || args->pages);
-    if (queries || keys)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, class->where,
-                       "%s is for packed sequences%s, found %" PRId64 " beside %s",
-                       queries ? "max_queries" : "max_keys", queries ? "" : " without pages",
-                       queries ? args->max_queries : args->max_keys,
-                       args->pages && !queries ? "pages" : "no starts_q");
-    out->queries = args->max_queries;
-    out->keys = args->max_keys;
-    return TN_OK;
-}
-
-tn_status tni_attention_make(const void *given, tni_problem *out, tn_error *err)
-{
-    const tn_attention_args *args = given;
-    const tni_op_class *class = &tni_attention_class;
-    tn_status status = tni_elementwise_args(class->where, args, class->args.size, err);
-    if (status)
-        return status;
-    const tni_attention_numbers numbers = TNI_ATTENTION_NUMBERS(args);
-    const tn_tensor *const tensors[] = {
-        args->q,        args->k,
-        args->v,        args->out,
-        args->lse,      args->mask_tensor,
-        args->sinks,    args->starts_q,
-        args->starts_k, args->lengths,
-        args->pages,    TN_HAS(args, tn_attention_args, seed_tensor) ? args->seed_tensor : NULL};
-    status = tni_problem_init(out, class, tensors, err);
-    if (!status)
-        status = tni_attention_read_numbers(class, &numbers, TN_PARAMS_MUTABLE(&out->op, attention),
-                                            err);
-    if (status)
-        return status;
-    status = read_most(class, args, TN_PARAMS_MUTABLE(&out->op, attention), err);
-    if (status)
-        return status;
-    return tni_attention_finish(&out->op, args->layout, args->set & TN_ATTENTION_SET_SCALE, err);
 }

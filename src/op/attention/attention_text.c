@@ -400,7 +400,7 @@ tn_status tni_attention_parse(tni_fields *fields, tn_dtype dtype, tn_op *op, tn_
     int64_t backward = op->kind == TN_OP_ATTENTION_BACKWARD;
     tn_status status = backward ? TN_OK : tni_fields_switch(fields, "backward", &backward, err);
     if (backward)
-        tni_op_init(op, &tni_attention_backward_class);
+        tni_op_init(op, tni_op_class_of(TN_OP_ATTENTION_BACKWARD));
     *at = (tn_attention_op){0};
     if (!status)
         status = parse_sizes(fields, !backward, &s, err);

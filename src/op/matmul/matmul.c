@@ -17,24 +17,6 @@ static bool is_f8(tn_dtype dtype)
     return dtype == TN_F8_E4M3FN || dtype == TN_F8_E5M2;
 }
 
-tn_dtype tni_matmul_acc(tn_dtype dtype)
-{
-    switch (dtype) {
-    case TN_F8_E4M3FN:
-    case TN_F8_E5M2:
-    case TN_F16:
-    case TN_BF16: return TN_F32;
-    case TN_I8:
-    case TN_U8: return TN_I32;
-    default: return dtype;
-    }
-}
-
-tn_dtype tni_matmul_out(tn_dtype dtype)
-{
-    return dtype == TN_I8 || dtype == TN_U8 ? TN_I32 : is_f8(dtype) ? TN_F32 : dtype;
-}
-
 /* Returns the features that the layout of an operand's last two dimensions requires. */
 static uint64_t uses_of(const tn_layout *layout, bool output)
 {
@@ -266,12 +248,6 @@ static tn_status check_args(const tn_matmul_args *args, tn_error *err)
                        args->transpose_a & ~1 ? "a" : "b",
                        (int)(args->transpose_a & ~1 ? args->transpose_a : args->transpose_b));
     return TN_OK;
-}
-
-void tni_matmul_transpose(tn_layout *layout)
-{
-    if (layout->rank >= 2)
-        tni_layout_swap(layout, layout->rank - 2, layout->rank - 1);
 }
 
 tn_status tni_matmul_make(const void *given, tni_problem *out, tn_error *err)
