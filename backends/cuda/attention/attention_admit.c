@@ -1,12 +1,62 @@
-/* What the attention kernels support, and what they cost. */
+/* How a problem of attention is split into blocks, what the kernels support, and what they cost. */
 #include "attention_cuda.h"
-
-#include "../kernels/rows.h"
 
 #include "tenon/module/attention.h"
 
 #include <float.h>
 #include <math.h>
+
+/* As in the kernels' sources: rows per block of attention_many, also for f64, and of attention_few. */
+enum { MANY = 64, MANY_F64 = 32, FEW = 4 };
+
+/* attention_few is faster up to ROWS_FEW rows per group, or up to BLOCKS_FEW blocks of attention_many in total, and
+ * BLOCKS_MOST of its blocks keep a device busy. Chosen for the 132 multiprocessors of an H200; not measured against
+ * each other. */
+enum { ROWS_FEW = 24, BLOCKS_FEW = 44, BLOCKS_MOST = 528 };
+
+/* Minimum number of keys per part. */
+enum { PART_LEAST = 128 };
+
+int64_t cuda_attention_tile(const tn_op *op)
+{
+    return op->operand[TN_ATTENTION_Q].dtype == TN_F64 ? MANY_F64 : MANY;
+}
+
+static int64_t blocks_of(int64_t rows, int64_t each)
+{
+    return (rows + each - 1) / each;
+}
+
+/* Returns the keys per part, which must not depend on other sequences. Packed sequences are not split, because
+ * `queries` is the length of the longest one. */
+static int64_t fixed_part(const tn_op *op)
+{
+    enum { PART = 2048, QUERIES = 16 };
+    const tn_attention_op *at = TN_PARAMS(op, attention);
+    return at->queries <= QUERIES && !(op->uses & TN_ATTENTION_USES_PACKED) ? PART : at->keys;
+}
+
+void cuda_attention_shape_of(const tn_kernel_row *row, const tn_op *op, cuda_attention_shape *out)
+{
+    const tn_attention_op *at = TN_PARAMS(op, attention);
+    const int64_t many = cuda_attention_tile(op);
+    const int64_t ratio = at->groups > 0 ? at->heads / at->groups : 0;
+    *out = (cuda_attention_shape){
+        .lots = at->batch * at->groups, .rows = at->queries * ratio, .parts = 1, .each = many};
+    out->blocks = blocks_of(out->rows, many);
+    out->part = at->keys;
+    out->few = cuda_attention_is_invariant(row) || out->rows <= ROWS_FEW ||
+               out->lots * out->blocks <= BLOCKS_FEW;
+    if (!out->few)
+        return;
+    out->each = FEW;
+    out->blocks = blocks_of(out->rows, FEW);
+    const int64_t least = blocks_of(at->keys, PART_LEAST), all = out->lots * out->blocks;
+    const int64_t most = all > 0 && all < BLOCKS_MOST ? BLOCKS_MOST / all : 1;
+    out->part =
+        cuda_attention_is_invariant(row) ? fixed_part(op) : blocks_of(least, most) * PART_LEAST;
+    out->parts = at->keys > out->part ? blocks_of(at->keys, out->part) : 1;
+}
 
 /* Positions and block numbers have 32 bits. */
 enum { PLACES_MOST = 1 << 30 };
@@ -126,11 +176,11 @@ static double time_of(const tn_kernel_row *row, const tn_query *query)
     return row->overhead_us + (shape.parts > 1 ? JOIN_US : 0) + (compute > move ? compute : move);
 }
 
-/* A row that promises more is never predicted to be faster. */
-double cuda_attention_cost(const tn_kernel_row *row, const tn_query *query)
+double cuda_attention_cost(const tn_kernel_row *row, const tn_kernel_row *base,
+                           const tn_query *query)
 {
     if (admit_blocks(row, query->op, NULL))
         return 0;
-    const double own = time_of(row, query), other = time_of(&cuda_attention_row, query);
-    return row == &cuda_attention_row || own > other ? own : other * 1.01;
+    const double own = time_of(row, query), other = time_of(base, query);
+    return row == base || own > other ? own : other * 1.01;
 }

@@ -2,6 +2,7 @@
  * into how many parts the keys are split; one plan contains all kernels. */
 #include "attention_cuda.h"
 
+#include "../kernels/rows.h"
 #include "attention_dropout.h"
 
 #include <math.h>
@@ -25,61 +26,6 @@ static const cuda_unit many_unit = {
 static const cuda_unit few_unit = {{CUDA_ATTENTION_PARTS, &text_of_few}};
 static const cuda_unit join_unit = {{CUDA_ATTENTION_PARTS, &text_of_join}};
 static const cuda_unit empty_unit = {{CUDA_ATTENTION_PARTS, &text_of_empty}};
-
-/* As in the kernels' sources: rows per block of attention_many, also for f64, and of attention_few. */
-enum { MANY = 64, MANY_F64 = 32, FEW = 4 };
-
-/* attention_few is faster up to ROWS_FEW rows per group, or up to BLOCKS_FEW blocks of attention_many in total, and
- * BLOCKS_MOST of its blocks keep a device busy. Chosen for the 132 multiprocessors of an H200; not measured against
- * each other. */
-enum { ROWS_FEW = 24, BLOCKS_FEW = 44, BLOCKS_MOST = 528 };
-
-/* Minimum number of keys per part. */
-enum { PART_LEAST = 128 };
-
-static bool is_invariant(const tn_kernel_row *row)
-{
-    return row->numerics & TN_NUM_BATCH_INVARIANT;
-}
-
-int64_t cuda_attention_tile(const tn_op *op)
-{
-    return op->operand[TN_ATTENTION_Q].dtype == TN_F64 ? MANY_F64 : MANY;
-}
-
-static int64_t blocks_of(int64_t rows, int64_t each)
-{
-    return (rows + each - 1) / each;
-}
-
-/* Returns the keys per part, which must not depend on other sequences. Packed sequences are not split, because
- * `queries` is the length of the longest one. */
-static int64_t fixed_part(const tn_op *op)
-{
-    enum { PART = 2048, QUERIES = 16 };
-    const tn_attention_op *at = TN_PARAMS(op, attention);
-    return at->queries <= QUERIES && !(op->uses & TN_ATTENTION_USES_PACKED) ? PART : at->keys;
-}
-
-void cuda_attention_shape_of(const tn_kernel_row *row, const tn_op *op, cuda_attention_shape *out)
-{
-    const tn_attention_op *at = TN_PARAMS(op, attention);
-    const int64_t many = cuda_attention_tile(op);
-    const int64_t ratio = at->groups > 0 ? at->heads / at->groups : 0;
-    *out = (cuda_attention_shape){
-        .lots = at->batch * at->groups, .rows = at->queries * ratio, .parts = 1, .each = many};
-    out->blocks = blocks_of(out->rows, many);
-    out->part = at->keys;
-    out->few = is_invariant(row) || out->rows <= ROWS_FEW || out->lots * out->blocks <= BLOCKS_FEW;
-    if (!out->few)
-        return;
-    out->each = FEW;
-    out->blocks = blocks_of(out->rows, FEW);
-    const int64_t least = blocks_of(at->keys, PART_LEAST), all = out->lots * out->blocks;
-    const int64_t most = all > 0 && all < BLOCKS_MOST ? BLOCKS_MOST / all : 1;
-    out->part = is_invariant(row) ? fixed_part(op) : blocks_of(least, most) * PART_LEAST;
-    out->parts = at->keys > out->part ? blocks_of(at->keys, out->part) : 1;
-}
 
 /* For all parts: sums of values, maximum score, sum of weights. */
 static uint64_t size_workspace(const tn_kernel_row *row, const tn_query *query)
@@ -144,7 +90,7 @@ static tn_status get_kernels(const tn_run *run, plan *to, tn_error *err)
     tn_status status = cuda_plan_kernel(run, &few_unit, "attention_few", options, &to->few, err);
     if (!status)
         status = cuda_plan_kernel(run, &join_unit, "attention_join", joined, &to->join, err);
-    if (!status && !is_invariant(run->row))
+    if (!status && !cuda_attention_is_invariant(run->row))
         status = cuda_plan_kernel(run, &many_unit, "attention_many", options, &to->many, err);
     return status;
 }
@@ -296,12 +242,17 @@ enum {
            TN_ATTENTION_DIM_KEYS
 };
 
+static double predict_attention(const tn_kernel_row *row, const tn_query *query)
+{
+    return cuda_attention_cost(row, &cuda_attention_row, query);
+}
+
 /* In PyTorch's family, mem_efficient is the backend that supports f32, masks and arbitrary sizes. */
 #define ROW                                                                                       \
     .struct_size = sizeof(tn_kernel_row), .platform = "cuda", .library = "nvrtc",                 \
     .backend = "mem_efficient", .op = TN_OP_ATTENTION, .version = 1, .dtypes = cuda_float_dtypes, \
     .honours = USES, .free_dims = DIMS, .bytes_per_us = 3e6, .overhead_us = 4,                    \
-    .alignment = CUDA_VECTOR, .admit = cuda_attention_admit, .cost = cuda_attention_cost,         \
+    .alignment = CUDA_VECTOR, .admit = cuda_attention_admit, .cost = predict_attention,           \
     .workspace = size_workspace, .plan = plan_attention, .plan_release = cuda_plan_release,       \
     .run = run_attention
 

@@ -24,6 +24,12 @@ typedef struct cuda_attention_shape {
     int64_t part;   /* keys per part */
 } cuda_attention_shape;
 
+/* Whether a row is always computed by the same kernel, with its keys split in the same way. */
+static inline bool cuda_attention_is_invariant(const tn_kernel_row *row)
+{
+    return row->numerics & TN_NUM_BATCH_INVARIANT;
+}
+
 /* Depends only on the row and the problem. */
 void cuda_attention_shape_of(const tn_kernel_row *row, const tn_op *op, cuda_attention_shape *out);
 
@@ -55,6 +61,10 @@ tn_status cuda_attention_admit_counts(const tn_op *op, tn_refusal *why);
 tn_status cuda_attention_admit_numbers(const tn_op *op, tn_refusal *why);
 
 tn_status cuda_attention_admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why);
-double cuda_attention_cost(const tn_kernel_row *row, const tn_query *query);
+
+/* The predicted time of a row in microseconds; 0 if it does not support the problem. A row that promises more than
+ * `base` is never predicted to be faster than that one. */
+double cuda_attention_cost(const tn_kernel_row *row, const tn_kernel_row *base,
+                           const tn_query *query);
 
 #endif

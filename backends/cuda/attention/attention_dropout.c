@@ -8,13 +8,6 @@ static const cuda_unit unit = {{&cuda_text_of_args, &cuda_text_of_attention_args
                                 &cuda_text_of_common, &cuda_text_of_philox, &text}};
 const cuda_case cuda_dropout_case = {&unit, "dropout_kept", "-default-device\n"};
 
-unsigned cuda_dropout_least(double dropout)
-{
-    const double bound = dropout * (1 << 24);
-    const unsigned whole = (unsigned)bound;
-    return whole + ((double)whole < bound);
-}
-
 cuda_dropout_args cuda_dropout_args_of(const tn_attention_op *at, void *out, int64_t elements,
                                        uint16_t one)
 {

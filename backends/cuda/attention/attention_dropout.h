@@ -10,7 +10,12 @@
 extern const cuda_case cuda_dropout_case;
 
 /* Returns the least 24-bit number k that is kept: k / 2^24 is at least the op's dropout. */
-unsigned cuda_dropout_least(double dropout);
+static inline unsigned cuda_dropout_least(double dropout)
+{
+    const double bound = dropout * (1 << 24);
+    const unsigned whole = (unsigned)bound;
+    return whole + ((double)whole < bound);
+}
 
 /* `one` is written for kept weights. */
 cuda_dropout_args cuda_dropout_args_of(const tn_attention_op *at, void *out, int64_t elements,

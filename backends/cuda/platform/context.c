@@ -82,6 +82,47 @@ tn_status cuda_done(const cuda_scope *scope, cu_result code, const char *call, t
     return status;
 }
 
+/* Creates the pool that device memory is allocated from, and the stream for that. */
+static cu_result open_pool(cuda *self, cuda_device *device)
+{
+    const cuda_driver *driver = &self->driver;
+    const cu_pool_properties properties = {
+        .allocation_type = CU_MEM_ALLOCATION_TYPE_PINNED,
+        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device->handle}};
+    const cuda_found *found = NULL;
+    uint64_t keep = cuda_describe(self, device->index, &found, NULL) ? 0 : found->memory_bytes / 8;
+    cu_stream stream = NULL;
+    cu_pool pool = NULL;
+    cu_result code = driver->stream_create(&stream, CU_STREAM_NON_BLOCKING, 0);
+    if (code)
+        return code;
+    code = driver->pool_create(&pool, &properties);
+    if (!code)
+        code = driver->pool_set(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &keep);
+    if (code) {
+        if (pool)
+            (void)driver->pool_destroy(pool);
+        (void)driver->stream_destroy(stream);
+        return code;
+    }
+    atomic_store(&device->alloc_stream, stream);
+    atomic_store(&device->pool, pool);
+    return CUDA_SUCCESS;
+}
+
+/* Without driver pools, memory is allocated without one. */
+static cu_result open_memory(cuda *self, cuda_device *device)
+{
+    const cuda_driver *driver = &self->driver;
+    int has_pools = 0;
+    cu_result code = driver->device_attribute(
+        &has_pools, CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, device->handle);
+    if (code || !has_pools || !driver->pool_create || !driver->pool_alloc || !driver->pool_free ||
+        !driver->pool_trim || !driver->pool_set || !driver->pool_get || !driver->pool_destroy)
+        return CUDA_SUCCESS;
+    return open_pool(self, device);
+}
+
 /* Creates the context and the resources that calls on it need. Leaves the caller's current context
  * unchanged. */
 static cu_result open_context(cuda *self, cuda_device *device, const char **out_call)
@@ -102,7 +143,7 @@ static cu_result open_context(cuda *self, cuda_device *device, const char **out_
         atomic_store(&device->greatest, greatest);
         if (!code) {
             *out_call = "cuMemPoolCreate";
-            code = cuda_memory_open(self, device);
+            code = open_memory(self, device);
         }
         (void)driver->context_pop(&popped);
     }

@@ -143,8 +143,6 @@ tn_status cuda_device_synchronize(void *any, int32_t index, tn_error *err);
 
 /* memory.c */
 
-/* Creates what allocation needs. The context must be current and the device's lock held. */
-cu_result cuda_memory_open(cuda *self, cuda_device *device);
 /* Gives the scope's device access to the memory of `other`, if the hardware supports it. */
 void cuda_memory_share(const cuda_scope *scope, cuda_device *other);
 tn_status cuda_memory_alloc(void *any, int32_t index, uint64_t bytes, void **out, tn_error *err);

@@ -1,4 +1,4 @@
-/* Numbers of a device: from NVML while the driver has not started, otherwise from the driver. */
+/* The identity and the numbers of a device, from the driver and from NVML. */
 #include "cuda.h"
 
 static void write_uuid(const cu_uuid *uuid, bool is_split, char out[48])
@@ -100,25 +100,4 @@ const cuda_nvml *cuda_management(cuda *self)
         mtx_unlock(&self->lock);
     }
     return self->has_nvml ? &self->nvml : NULL;
-}
-
-static bool is_described(const cuda_device *device)
-{
-    return atomic_load_explicit(&device->described, memory_order_acquire);
-}
-
-/* Starting the driver describes every device that it shows. */
-tn_status cuda_describe(cuda *self, int32_t index, const cuda_found **out_found, tn_error *err)
-{
-    cuda_device *device = &self->devices[index];
-    tn_status status = TN_OK;
-    if (!is_described(device) && !atomic_load_explicit(&self->started, memory_order_acquire))
-        (void)cuda_management(self);
-    if (!is_described(device))
-        status = cuda_start(self, err);
-    if (!status && !is_described(device))
-        status = cuda_find_handle(device, err);
-    if (!status)
-        *out_found = &device->found;
-    return status;
 }

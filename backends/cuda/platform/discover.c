@@ -142,6 +142,27 @@ tn_status cuda_start(cuda *self, tn_error *err)
     return status;
 }
 
+static bool is_described(const cuda_device *device)
+{
+    return atomic_load_explicit(&device->described, memory_order_acquire);
+}
+
+/* Starting the driver describes every device that it shows. */
+tn_status cuda_describe(cuda *self, int32_t index, const cuda_found **out_found, tn_error *err)
+{
+    cuda_device *device = &self->devices[index];
+    tn_status status = TN_OK;
+    if (!is_described(device) && !atomic_load_explicit(&self->started, memory_order_acquire))
+        (void)cuda_management(self);
+    if (!is_described(device))
+        status = cuda_start(self, err);
+    if (!status && !is_described(device))
+        status = cuda_find_handle(device, err);
+    if (!status)
+        *out_found = &device->found;
+    return status;
+}
+
 /* Returns whether the program has started the driver already: only then can it count devices. */
 static bool has_started(const cuda_driver *driver)
 {

@@ -5,46 +5,6 @@
  * stream is ordered correctly, too. */
 #include "cuda.h"
 
-/* Without driver pools, plain allocation is used: see cuda_memory_open. */
-static cu_result open_pool(cuda *self, cuda_device *device)
-{
-    const cuda_driver *driver = &self->driver;
-    const cu_pool_properties properties = {
-        .allocation_type = CU_MEM_ALLOCATION_TYPE_PINNED,
-        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device->handle}};
-    const cuda_found *found = NULL;
-    uint64_t keep = cuda_describe(self, device->index, &found, NULL) ? 0 : found->memory_bytes / 8;
-    cu_stream stream = NULL;
-    cu_pool pool = NULL;
-    cu_result code = driver->stream_create(&stream, CU_STREAM_NON_BLOCKING, 0);
-    if (code)
-        return code;
-    code = driver->pool_create(&pool, &properties);
-    if (!code)
-        code = driver->pool_set(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &keep);
-    if (code) {
-        if (pool)
-            (void)driver->pool_destroy(pool);
-        (void)driver->stream_destroy(stream);
-        return code;
-    }
-    atomic_store(&device->alloc_stream, stream);
-    atomic_store(&device->pool, pool);
-    return CUDA_SUCCESS;
-}
-
-cu_result cuda_memory_open(cuda *self, cuda_device *device)
-{
-    const cuda_driver *driver = &self->driver;
-    int has_pools = 0;
-    cu_result code = driver->device_attribute(
-        &has_pools, CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, device->handle);
-    if (code || !has_pools || !driver->pool_create || !driver->pool_alloc || !driver->pool_free ||
-        !driver->pool_trim || !driver->pool_set || !driver->pool_get || !driver->pool_destroy)
-        return CUDA_SUCCESS;
-    return open_pool(self, device);
-}
-
 static cu_result alloc_memory(const cuda_scope *scope, size_t bytes, cu_deviceptr *out)
 {
     const cuda_driver *driver = &scope->self->driver;

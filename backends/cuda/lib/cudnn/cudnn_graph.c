@@ -210,3 +210,36 @@ dnn_desc dnn_graph_make(dnn_graph *graph, dnn_handle handle)
     dnn_finish(graph, made, "a graph of cuDNN's operations");
     return made;
 }
+
+int32_t dnn_type_of(tn_dtype dtype)
+{
+    return dtype == TN_F16 ? DNN_F16 : dtype == TN_BF16 ? DNN_BF16 : DNN_F32;
+}
+
+void dnn_layout_turn(dnn_layout *io)
+{
+    const int64_t shape = io->shape[DNN_LENGTH], stride = io->stride[DNN_LENGTH];
+    io->shape[DNN_LENGTH] = io->shape[DNN_SIZE];
+    io->stride[DNN_LENGTH] = io->stride[DNN_SIZE];
+    io->shape[DNN_SIZE] = shape;
+    io->stride[DNN_SIZE] = stride;
+}
+
+/* A dimension of one element gets the size of the whole tensor as its stride, or 1 if it is the last. */
+void dnn_layout_of(const tn_op *op, int32_t operand, bool turned, dnn_layout *out)
+{
+    const tn_layout *of = &op->operand[operand];
+    dnn_layout to = {.type = dnn_type_of(of->dtype)};
+    int64_t all = 1;
+    for (int32_t d = DNN_RANK - 1; d >= 0; d--) {
+        const bool several = of->shape[d] > 1 && of->stride[d] != 0;
+        to.shape[d] = several ? of->shape[d] : 1;
+        to.stride[d] = several ? of->stride[d] : 0;
+        all = several && to.shape[d] * to.stride[d] > all ? to.shape[d] * to.stride[d] : all;
+    }
+    for (int32_t d = 0; d < DNN_RANK; d++)
+        to.stride[d] = to.stride[d] ? to.stride[d] : d == DNN_SIZE ? 1 : all;
+    if (turned)
+        dnn_layout_turn(&to);
+    *out = to;
+}

@@ -56,6 +56,14 @@ typedef struct dnn_layout {
     int64_t shape[DNN_RANK], stride[DNN_RANK];
 } dnn_layout;
 
+int32_t dnn_type_of(tn_dtype dtype);
+
+/* An operand in memory; broadcast dimensions have size 1. If `turned`, the last two dimensions are swapped. */
+void dnn_layout_of(const tn_op *op, int32_t operand, bool turned, dnn_layout *out);
+
+/* Swaps the last two dimensions. */
+void dnn_layout_turn(dnn_layout *io);
+
 void dnn_graph_begin(const cuda_dnn *dnn, dnn_graph *out);
 void dnn_graph_end(dnn_graph *graph); /* destroys every descriptor */
 

@@ -8,46 +8,12 @@
 #include <float.h>
 #include <math.h>
 
-int32_t dnn_type_of(tn_dtype dtype)
-{
-    return dtype == TN_F16 ? DNN_F16 : dtype == TN_BF16 ? DNN_BF16 : DNN_F32;
-}
-
 /* Returns the score of hidden keys: before 9.10, softmax expects the lowest finite number instead
  * of -infinity. */
 static double hidden(const dnn_sdpa *s)
 {
     enum { WITH_INFINITY = 91000 };
     return s->graph->dnn->version() < WITH_INFINITY ? -(double)FLT_MAX : -(double)INFINITY;
-}
-
-/* Swaps the last two dimensions. */
-static void transpose_layout(dnn_layout *io)
-{
-    const int64_t shape = io->shape[DNN_LENGTH], stride = io->stride[DNN_LENGTH];
-    io->shape[DNN_LENGTH] = io->shape[DNN_SIZE];
-    io->stride[DNN_LENGTH] = io->stride[DNN_SIZE];
-    io->shape[DNN_SIZE] = shape;
-    io->stride[DNN_SIZE] = stride;
-}
-
-/* A dimension of one element gets the size of the whole tensor as its stride, or 1 if it is the last. */
-void dnn_layout_of(const tn_op *op, int32_t operand, bool turned, dnn_layout *out)
-{
-    const tn_layout *of = &op->operand[operand];
-    dnn_layout to = {.type = dnn_type_of(of->dtype)};
-    int64_t all = 1;
-    for (int32_t d = DNN_RANK - 1; d >= 0; d--) {
-        const bool several = of->shape[d] > 1 && of->stride[d] != 0;
-        to.shape[d] = several ? of->shape[d] : 1;
-        to.stride[d] = several ? of->stride[d] : 0;
-        all = several && to.shape[d] * to.stride[d] > all ? to.shape[d] * to.stride[d] : all;
-    }
-    for (int32_t d = 0; d < DNN_RANK; d++)
-        to.stride[d] = to.stride[d] ? to.stride[d] : d == DNN_SIZE ? 1 : all;
-    if (turned)
-        transpose_layout(&to);
-    *out = to;
 }
 
 dnn_desc dnn_operand(const dnn_sdpa *s, int32_t operand, bool turned)
@@ -92,7 +58,7 @@ static dnn_desc add_pages(const dnn_sdpa *s, int32_t operand, bool turned)
                            .shape = {at->batch, at->groups, at->keys, size},
                            .stride = {at->groups * all, all, size, 1}};
     if (turned)
-        transpose_layout(&together);
+        dnn_layout_turn(&together);
     const dnn_paged of = {.y = dnn_between(s->graph, &together),
                           .from = dnn_operand(s, operand, false),
                           .lengths = s->keys,

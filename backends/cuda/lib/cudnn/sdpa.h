@@ -27,10 +27,8 @@ typedef struct dnn_sdpa {
 } dnn_sdpa;
 
 void dnn_sdpa_begin(dnn_graph *graph, const tn_op *op, dnn_sdpa *out);
-int32_t dnn_type_of(tn_dtype dtype);
 
-/* An operand in memory; broadcast dimensions have size 1. If `turned`, the last two dimensions are swapped. */
-void dnn_layout_of(const tn_op *op, int32_t operand, bool turned, dnn_layout *out);
+/* An operand, as dnn_layout_of, also of packed sequences. */
 dnn_desc dnn_operand(const dnn_sdpa *s, int32_t operand, bool turned);
 
 /* mode(x, b, t) on tensors of the scores' shape, computed in `type`, which is also the result's type. */
