@@ -6,6 +6,8 @@
 #include "machine.h"
 #include "os/span.h"
 
+#include <stdarg.h>
+
 enum { TNI_READING_PATH = 4096, TNI_READING_NOTES = 32 };
 
 typedef struct tni_reading {
