@@ -129,7 +129,7 @@ static bool admits_loss(const tn_device *device)
     static const char where[] = "tn_device_memory_get";
     tn_device_memory asked = {.struct_size = sizeof asked};
     tn_error said = {0};
-    tni_call call;
+    tni_call call = {0};
     if (tni_device_open(device, where, &call, NULL) == TN_OK && call.row->device_memory)
         (void)tni_device_result_check(
             &call, where, call.row->device_memory(call.self, call.device, &asked, &said), &said,

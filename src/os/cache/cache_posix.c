@@ -120,7 +120,7 @@ static tn_status put(tni_cache_store *store, const tni_cache_id *id, const void 
     tn_status status = make_room(f, (uint64_t)size + TNI_CACHE_HEADER, err);
     if (status)
         return status;
-    int shelf = open_shelf(f->root, id->kind, id->hex, true);
+    int shelf = tni_cache_shelf_open(f->root, id->kind, id->hex, true);
     if (shelf < 0)
         return tni_cache_io(err, "cache put", f->path);
     int result = write_entry(shelf, id, data, size);
@@ -217,7 +217,7 @@ static tn_status get(tni_cache_store *store, const tni_cache_id *id, void **out,
                      tn_error *err)
 {
     const folder *f = (const folder *)store;
-    int shelf = open_shelf(f->root, id->kind, id->hex, false);
+    int shelf = tni_cache_shelf_open(f->root, id->kind, id->hex, false);
     if (shelf < 0 && errno == ENOENT)
         return tni_cache_not_found(id, err);
     if (shelf < 0)
