@@ -1,45 +1,39 @@
 /* Rules: which candidates must, should, should not or must not be used, in one ordered list.
  *
- *     strength   require  only candidates that match may be used where the selector applies; if
- *                         several rules require the same kind, one of them must match
- *                prefer   used before others, in the order of the list
- *                avoid    used only if nothing else can be
- *                forbid   not used
- *                permit   in the row `rules`: cancels what farther levels say about the same
- *                         candidates; a farther require whose selector it covers completely is
- *                         cancelled for all candidates. In any other row: only replaces the
- *                         farther value of that row
+ * 1. The nearest forbid, permit or require that speaks of a candidate decides whether it may run.
+ * 2. Then prefer and avoid order those that may run, the nearest rule first.
+ *
+ *     nearest    by level: call, scope (inner before outer), process, environment, file
+ *     strength   forbid   speaks of the candidates that match: they may not run
+ *                permit   speaks of the candidates that match: they may run
+ *                require  speaks of all candidates of its op: those that match may run, others not
+ *                prefer   candidates that match come before others
+ *                avoid    candidates that match come after others
  *     selector   [op/][kind:]name, where kind is kernel, library, backend, platform or language.
  *                "matmul/library:mkl"; "language:triton"; "cpu.matmul.avx2" (a name with a dot is
  *                a kernel); "matmul/mkl" (a name without a kind matches any kind). A name may end
- *                in '*'. Case is ignored; the list has lower case.
+ *                in '*'. Case is ignored; the list has lower case. If a library or a backend has
+ *                several names, each of them matches.
+ *
+ * If several rules of the nearest level speak of a candidate, it may not run if a forbid matches it,
+ * nor if it does not match each require. Of two candidates, the first prefer or avoid of the list
+ * that matches only one of them decides which comes first. docs/rules.md has examples.
  *
  * Every setting that affects the choice of a kernel adds rules to this list: preferred libraries,
- * the SDP switches and their order, the quantized engine, `enabled` of a library. Setting a value
- * fails if, within one level, a rule forbids everything that another one requires, or if one row
- * has two strengths for one selector.
+ * the SDP switches and their order, the quantized engine, `enabled` of a library. The names in one
+ * value of such a setting are alternatives: if they are required, a candidate must match one.
  *
- * The nearer value of a row replaces the farther value of the same row only: `cudnn.enabled=true`
- * in a scope replaces the process's `cudnn.enabled=false`, but not its
- * `rules=forbid:library:cudnn`. In the row `rules`, values are not replaced: the rules of all
- * levels add up.
+ * In the row `rules`, the rules of all levels add up. The nearer value of any other row replaces its
+ * farther value, and nothing else: `cudnn.enabled=true` in a scope replaces the process's
+ * `cudnn.enabled=false`, but not its `rules=forbid:library:cudnn`. A permit of such a row is in the
+ * list only to mark that.
  *
- * How the rules decide on a candidate:
- * - Each selector kind is evaluated separately, and hard rules (forbid, require) separately from
- *   soft rules (avoid, prefer). Soft rules only affect the order and cancel no hard rule. A permit
- *   counts as both.
- * - For each, the nearest level with a rule for the candidate decides. Within that level forbid
- *   overrides require, avoid overrides prefer, and all override permit. A candidate that matches
- *   none of the rules by which the level requires something of this kind is passed over, even if
- *   the level permits it.
- * - A name without a kind counts for each kind in which it matches. If it is required, not matching
- *   it is evaluated as a kind of its own.
- * - The results are combined; the first that applies holds: forbidden, passed over, required,
- *   avoided, preferred. So if a level forbids or requires by one kind, no nearer rule of another
- *   kind cancels that.
- * - The switches of attention (cuda.flash_sdp, ...) and their order are a kind of their own:
- *   requiring a backend turns none of them on, but a permit of backends applies to them too.
- * - If a library or a backend has several names, a rule may use any of them.
+ * The switches of attention (cuda.flash_sdp, ...) are judged apart from all other rules: requiring a
+ * backend turns none of them on, but a nearer permit of the row `rules` overrides one.
+ *
+ * Contradictions within one level are refused when they are set: a forbid that covers a require or a
+ * permit, requires that no candidate can match together, prefer and avoid of one selector, and two
+ * strengths of one selector in one row.
  *
  * Limits: 256 rules added by one call, 4096 rules per level, 159 bytes per selector.
  *

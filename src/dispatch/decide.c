@@ -390,30 +390,19 @@ static void judge_kernel(const tni_asking *asking, const tni_kernel *kernel, tni
         tni_refusal_complete(&to->why);
 }
 
-/* Returns 0 for preferred candidates, 1 for neutral ones, 2 for avoided ones. */
-static int32_t preference_of(const tni_contender *v)
-{
-    return v->judged.order == TNI_JUDGED_PREFERRED ? 0
-           : v->judged.order == TNI_JUDGED_AVOIDED ? 2
-                                                   : 1;
-}
-
 /* Measured candidates sort before unmeasured ones: a prediction is less reliable than a
  * measurement. */
-static bool comes_before(const tni_contender *a, const tni_contender *b)
+static bool comes_before(const tni_question *question, const tni_contender *a,
+                         const tni_contender *b)
 {
     if (is_admitted(a) != is_admitted(b))
         return is_admitted(a);
     if (!is_admitted(a))
         return false;
-    if (preference_of(a) != preference_of(b))
-        return preference_of(a) < preference_of(b);
-    if (a->judged.wished != b->judged.wished)
-        return a->judged.wished;
-    if (preference_of(a) == 0 && a->judged.rank != b->judged.rank)
-        return a->judged.rank < b->judged.rank;
-    if (a->judged.member_rank != b->judged.member_rank)
-        return a->judged.member_rank < b->judged.member_rank;
+    int32_t ruled = tni_rules_compare(question->context->rules, &a->kernel->names,
+                                      &b->kernel->names, tni_op_replaces(question->op));
+    if (ruled)
+        return ruled < 0;
     if ((a->tuned_us > 0) != (b->tuned_us > 0))
         return a->tuned_us > 0;
     if (a->level_us != b->level_us)
@@ -422,11 +411,12 @@ static bool comes_before(const tni_contender *a, const tni_contender *b)
 }
 
 /* A stable sort. */
-static void sort_contenders(tni_choice *choice)
+static void sort_contenders(const tni_question *question, tni_choice *choice)
 {
     for (size_t i = 1; i < choice->count; i++) {
         for (size_t j = i;
-             j > 0 && comes_before(&choice->candidates[j], &choice->candidates[j - 1]); j--) {
+             j > 0 && comes_before(question, &choice->candidates[j], &choice->candidates[j - 1]);
+             j--) {
             tni_contender moved = choice->candidates[j];
             choice->candidates[j] = choice->candidates[j - 1];
             choice->candidates[j - 1] = moved;
@@ -501,7 +491,7 @@ tn_status tni_decide(const tni_question *question, tni_choice *out, tn_error *er
     tni_decide_request(question);
     init_asking(question, &shown, &asking);
     judge_all(&asking, kernels, out);
-    sort_contenders(out);
+    sort_contenders(question, out);
     while (out->admitted < out->count && is_admitted(&out->candidates[out->admitted]))
         out->admitted++;
     if (out->admitted > 0 && out->candidates[0].verdict == TN_VERDICT_ADMITTED)

@@ -34,15 +34,6 @@ static bool was_first(const tni_contender *refused, const tni_contender *chosen)
     return refused->why.code != TN_REFUSE_NONE && refused->predicted_us < chosen->predicted_us;
 }
 
-/* Returns whether `refused` would be preferred to `chosen`, had it not been refused. */
-static bool comes_before(const tni_contender *refused, const tni_contender *chosen)
-{
-    const tni_judgement *a = &refused->judged, *b = &chosen->judged;
-    if (b->order != TNI_JUDGED_PREFERRED || a->wished != b->wished)
-        return b->order != TNI_JUDGED_PREFERRED || a->wished;
-    return a->rank < b->rank || (a->rank == b->rank && a->member_rank < b->member_rank);
-}
-
 /* Whether a rule can apply to kernels for the question, and not only to those of another
  * platform. */
 static bool rule_applies(const tni_rule *rule, const tni_question *question,
@@ -65,29 +56,35 @@ static bool rule_applies(const tni_rule *rule, const tni_question *question,
     }
 }
 
+/* The nearest preference that applies is unmet if `chosen` does not match it, nor another preference
+ * of the same setting: those are alternatives. */
 const tni_rule *tni_fallback_unmet(const tni_question *question, const tni_contender *chosen)
 {
     const tni_rules *rules = question->context->rules;
     const tn_setting ignored = tni_op_replaces(question->op);
-    if (question->only)
-        return NULL;
-    for (size_t i = 0; i < tni_rules_count(rules); i++) {
+    const tni_rule *unmet = NULL;
+    for (size_t i = 0; i < tni_rules_count(rules) && !question->only; i++) {
         const tni_rule *rule = tni_rules_at(rules, i);
-        bool met = tni_rule_is_of_members(rule) ? chosen->judged.order == TNI_JUDGED_PREFERRED
-                                                : chosen->judged.wished;
-        if (rule->strength == TN_PREFER && !rule->shadowed && !met && rule->setting != ignored &&
-            rule_applies(rule, question, chosen))
-            return rule;
+        if (rule->strength != TN_PREFER || rule->shadowed || rule->setting == ignored)
+            continue;
+        bool met = tni_selector_matches(&rule->selector, &chosen->kernel->names);
+        if (met && (!unmet || unmet->setting == rule->setting))
+            return NULL;
+        if (!met && !unmet && rule_applies(rule, question, chosen))
+            unmet = rule;
     }
-    return NULL;
+    return unmet;
 }
 
-static void count_contender(const tni_contender *v, const tni_contender *chosen, tn_fallbacks *out)
+static void count_contender(const tni_question *question, const tni_contender *v,
+                            const tni_contender *chosen, tn_fallbacks *out)
 {
     int32_t code = v->why.code;
     if (code == TN_REFUSE_NONE)
         return;
-    bool preferred = v->judged.order == TNI_JUDGED_PREFERRED && comes_before(v, chosen);
+    bool preferred = v->judged.order == TNI_JUDGED_PREFERRED &&
+                     tni_rules_compare(question->context->rules, &v->kernel->names,
+                                       &chosen->kernel->names, tni_op_replaces(question->op)) < 0;
     out->preferred |= preferred;
     if (!preferred && !was_first(v, chosen))
         return;
@@ -105,7 +102,7 @@ static void count_choice(const tni_question *question, const tni_choice *choice,
                           .preferred = tni_fallback_unmet(question, taken) != NULL};
     for (size_t i = 0; i < choice->count; i++) {
         if (i != chosen)
-            count_contender(&choice->candidates[i], taken, out);
+            count_contender(question, &choice->candidates[i], taken, out);
     }
     out->reference = taken->kernel->reference && choice->count > 1 && !question->only;
 }

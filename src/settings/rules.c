@@ -1,7 +1,6 @@
-#include "rules.h"
-
 #include "base/alloc.h"
 #include "base/checked.h"
+#include "context.h"
 
 #include <stdatomic.h>
 
@@ -148,37 +147,86 @@ static bool are_same(const tni_rule *a, const tni_rule *b)
     return a->strength == b->strength && a->setting == b->setting && strcmp(a->text, b->text) == 0;
 }
 
-static bool leaves_nothing(const tni_rule *forbids, const tni_rule *required)
-{
-    return forbids->strength == TN_FORBID && required->strength == TN_REQUIRE &&
-           tni_selector_covers(&forbids->selector, &required->selector);
-}
-
 static const char *row_name(tn_setting setting)
 {
     const tn_setting_facts *facts = tn_setting_info(setting);
     return facts ? facts->key : "unknown";
 }
 
-/* Fails with TN_REFUSED if two different rules cannot both be of one depth. `a` is the earlier one;
- * `at_once`: both are from one edit. If different settings give one selector different strengths,
- * the order of strengths decides: a list of preferences may name what a switch forbids. */
-static tn_status check_pair(const tni_rule *a, const tni_rule *b, bool at_once, tn_error *err)
+/* `a` is the earlier rule; `at_once`: both are from one edit. */
+static tn_status reject_pair(const tni_rule *a, const tni_rule *b, bool at_once, const char *why,
+                             tn_error *err)
 {
-    const char *why = NULL;
     bool one_value = at_once && a->setting == b->setting;
-    if (leaves_nothing(a, b) || leaves_nothing(b, a))
-        why = "they leave no candidate";
-    else if (a->setting == b->setting && strcmp(a->text, b->text) == 0)
-        why = "a selector can have only one strength";
-    if (!why)
-        return TN_OK;
     return tn_fail(err, TN_REFUSED, 0, where,
-                   "%s says %s:%s and %s says %s:%s, both in %s%s: %s; remove one of them",
-                   row_name(a->setting), tn_strength_name(a->strength), a->text,
-                   row_name(b->setting), tn_strength_name(b->strength), b->text,
+                   "expected rules that agree within %s%s, got %s:%s (%s) and %s:%s (%s): %s; "
+                   "remove one of them",
                    one_value ? "one value" : "the level ", one_value ? "" : tn_level_name(b->level),
-                   why);
+                   tn_strength_name(a->strength), a->text, row_name(a->setting),
+                   tn_strength_name(b->strength), b->text, row_name(b->setting), why);
+}
+
+/* Whether `forbids` leaves nothing of what the other rule wants to run. */
+static bool defeats(const tni_rule *forbids, const tni_rule *other)
+{
+    bool wants = other->strength == TN_REQUIRE ||
+                 (other->strength == TN_PERMIT && other->setting == TN_SETTING_RULES);
+    return forbids->strength == TN_FORBID && wants &&
+           tni_selector_covers(&forbids->selector, &other->selector);
+}
+
+/* Returns why two different rules cannot both be of one depth; NULL if they can. A soft and a hard
+ * rule of two settings can: a list of preferences may name what a switch forbids. */
+static const char *contradiction_of(const tni_rule *a, const tni_rule *b)
+{
+    bool same_text = strcmp(a->text, b->text) == 0;
+    bool both_soft = (a->strength == TN_PREFER && b->strength == TN_AVOID) ||
+                     (a->strength == TN_AVOID && b->strength == TN_PREFER);
+    if (defeats(a, b) || defeats(b, a))
+        return "they leave no candidate";
+    if (same_text && (both_soft || a->setting == b->setting))
+        return "a selector can have only one strength";
+    return NULL;
+}
+
+/* Whether one candidate can match both selectors. Different kinds can always match, backends too:
+ * a candidate has several of their names. */
+static bool can_both_match(const tni_selector *a, const tni_selector *b)
+{
+    tni_selector one = *a, other = *b;
+    one.op = other.op = "";
+    return (a->op[0] && b->op[0] && strcmp(a->op, b->op) != 0) || a->kind != b->kind ||
+           a->kind == TNI_SELECT_ANY || a->kind == TNI_SELECT_BACKEND ||
+           tni_selector_covers(&one, &other) || tni_selector_covers(&other, &one);
+}
+
+/* Whether an alternative of `a` and one of `b` can both match. */
+static bool can_both_hold(const draft *to, const tni_rule *a, const tni_rule *b)
+{
+    const tni_rule *end = to->rules->items + to->rules->count;
+    bool found = can_both_match(&a->selector, &b->selector);
+    for (const tni_rule *x = to->rules->items + to->first; x < end && !found; x++) {
+        for (const tni_rule *y = to->rules->items + to->first;
+             tni_rules_are_alternatives(x, a) && y < end && !found; y++)
+            found = tni_rules_are_alternatives(y, b) && can_both_match(&x->selector, &y->selector);
+    }
+    return found;
+}
+
+/* Fails with TN_REFUSED if no candidate can match two required rules of the edited depth, at least
+ * one of them new. */
+static tn_status check_required(const draft *to, tn_error *err)
+{
+    for (size_t i = to->added; i < to->rules->count; i++) {
+        const tni_rule *b = &to->rules->items[i];
+        for (size_t j = to->first; j < i && b->strength == TN_REQUIRE; j++) {
+            const tni_rule *a = &to->rules->items[j];
+            if (a->strength == TN_REQUIRE && !tni_rules_are_alternatives(a, b) &&
+                !can_both_hold(to, a, b))
+                return reject_pair(a, b, j >= to->added, "no candidate is both", err);
+        }
+    }
+    return TN_OK;
 }
 
 static tn_status check_strength(const tni_rule_request *request, tn_error *err)
@@ -213,9 +261,9 @@ static tn_status add_rule(draft *to, const tni_rules_edit *edit, const tni_rule_
     for (size_t i = to->first; i < to->rules->count; i++) {
         if (are_same(&to->rules->items[i], &rule))
             return TN_OK;
-        status = check_pair(&to->rules->items[i], &rule, i >= to->added, err);
-        if (status)
-            return status;
+        const char *why = contradiction_of(&to->rules->items[i], &rule);
+        if (why)
+            return reject_pair(&to->rules->items[i], &rule, i >= to->added, why, err);
     }
     if (to->rules->count - to->first >= TNI_RULES_MOST)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
@@ -245,9 +293,10 @@ static tn_status write_list(draft *to, const tni_rules *base, const tni_rules_ed
         if (status)
             return status;
     }
-    for (; i < count; i++)
+    tn_status status = check_required(to, err);
+    for (; i < count && !status; i++)
         put_rule(to, &base->items[i]);
-    return TN_OK;
+    return status;
 }
 
 /* Depends on the previous rule of the same setting, which must be marked already. */
@@ -285,5 +334,31 @@ tn_status tni_rules_derive(const tni_rules *base, const tni_rules_edit *edit, tn
     for (size_t i = 0; i < to.rules->count; i++)
         to.rules->items[i].shadowed = is_shadowed(to.rules, i);
     *out = to.rules;
+    return TN_OK;
+}
+
+size_t tn_rule_count(const tn_context *context)
+{
+    return context ? tni_rules_count(context->rules) : 0;
+}
+
+tn_status tn_rule_at(const tn_context *context, size_t index, tn_rule *out, tn_error *err)
+{
+    static const char here[] = "tn_rule_at";
+    if (!context)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, here,
+                       "context is NULL; tn_context_capture returns the context of the thread");
+    if (!out || !TN_HAS(out, tn_rule, selector))
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, here, "%s",
+                       out ? "out->struct_size is too small" : "out is NULL");
+    const tni_rule *rule = tni_rules_at(context->rules, index);
+    if (!rule)
+        return tn_fail(err, TN_NOT_FOUND, 0, here, "no rule %zu: there are %zu, numbered from 0",
+                       index, tn_rule_count(context));
+    out->strength = rule->strength;
+    out->level = rule->level;
+    out->setting = rule->setting;
+    out->depth = rule->depth;
+    out->selector = rule->text;
     return TN_OK;
 }

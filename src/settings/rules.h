@@ -15,7 +15,6 @@ enum {
     TNI_SELECT_BACKEND,
     TNI_SELECT_PLATFORM,
     TNI_SELECT_LANGUAGE,
-    TNI_SELECT_MEMBER, /* backend, in rules of attention's switches and order; never parsed */
     TNI_SELECT_COUNT
 };
 
@@ -69,8 +68,13 @@ void tni_rules_release(tni_rules *rules);
 size_t tni_rules_count(const tni_rules *rules);
 const tni_rule *tni_rules_at(const tni_rules *rules, size_t index);
 
-/* Whether a rule comes from one of attention's switches, or from its backend order. */
-bool tni_rule_is_of_members(const tni_rule *rule);
+/* Whether two required rules of one level are alternatives, of which a candidate must match one:
+ * a rule and itself, and the names in one value of a setting other than `rules`. */
+static inline bool tni_rules_are_alternatives(const tni_rule *a, const tni_rule *b)
+{
+    return a == b || (a->strength == TN_REQUIRE && b->strength == TN_REQUIRE &&
+                      a->setting == b->setting && a->setting != TN_SETTING_RULES);
+}
 
 /* One rule to be added; the selector need not be canonical. */
 typedef struct tni_rule_request {
@@ -91,65 +95,56 @@ typedef struct tni_rules_edit {
 } tni_rules_edit;
 
 /* Applies the edit to `base`. Equal rules of one setting and depth become one; equal rules of two
- * settings are both kept. Fails with TN_REFUSED if, at this depth, a rule forbids all that another
- * one requires, whatever their settings, or if a setting gives one selector two strengths: the
- * message names both with their settings. Fails with TN_INVALID_ARGUMENT for an invalid selector or
- * strength, and for more than TNI_RULES_MOST rules at this depth. Other depths do not count, so an
- * edit that was accepted once is always accepted. An empty result is NULL. The caller releases
- * *out. */
+ * settings are both kept. Fails with TN_REFUSED if rules of this depth contradict one another
+ * (docs/rules.md lists the contradictions): the message names both with their settings. Fails with
+ * TN_INVALID_ARGUMENT for an invalid selector or strength, and for more than TNI_RULES_MOST rules at
+ * this depth. Other depths do not count, so an edit that was accepted once is always accepted. An
+ * empty result is NULL. The caller releases *out. */
 enum { TNI_RULES_MOST = 4096 };
 tn_status tni_rules_derive(const tni_rules *base, const tni_rules_edit *edit, tni_rules **out,
                            tn_error *err);
 
-/* Determines the verdict of the list on a candidate. Shadowed rules are ignored: the nearer value
- * of a setting replaces its farther one, and nothing else. So a permit of any setting but
- * TN_SETTING_RULES has no effect but to shadow.
- *
- * Each kind, kernel to language, is judged separately, and within it hard rules (forbid, require)
- * separately from soft ones (avoid, prefer); a permit belongs to both:
- *
- * - A rule applies to its kind, a bare name to every kind that it matches. The rules of attention's
- *   switches and order are a kind separate from requested backends; permits of backends and of bare
- *   names apply to it too.
- * - The nearest depth with an applicable rule decides. Precedence within it: forbid, require,
- *   permit; avoid, prefer, permit.
- * - A depth also decides if it has requires of the kind for this op and none matches the candidate:
- *   the candidate is passed over, to which only forbid takes precedence. A matching require of a
- *   bare name does not prevent that. A require that a nearer permit covers passes nothing over.
- * - Requires of bare names count as a kind of their own for this: the nearest depth that has any
- *   decides whether the candidate is passed over. Matching them has no effect beyond that in the
- *   kinds they match.
- *
- * The first of these verdicts that any kind has is the result: forbidden, passed over, required,
- * avoided, preferred, free. So a nearer rule overrides only farther ones of its kind, a soft rule
- * never a hard one, and hard rules of other kinds remain: if a nearer level requires a kernel and a
- * farther one a library, a candidate that is not both is passed over, even if none is left.
- *
- * If several rules have the resulting verdict, `rule` is the nearest. `overrode` is the nearest
- * rule, shadowed ones included, by which another depth would have decided differently; only the
- * judgements that `rule` decided are considered, or all if no rule decided. */
+/* What rules say about a candidate; of the hard rules of one level, the largest holds. */
 enum {
-    TNI_JUDGED_FREE = 0,
-    TNI_JUDGED_REQUIRED,
+    TNI_JUDGED_FREE = 0, /* permitted, or no rule speaks of it */
     TNI_JUDGED_PREFERRED,
     TNI_JUDGED_AVOIDED,
-    TNI_JUDGED_PASSED_OVER,
+    TNI_JUDGED_REQUIRED,
+    TNI_JUDGED_PASSED_OVER, /* another one is required */
     TNI_JUDGED_FORBIDDEN
 };
 typedef struct tni_judgement {
     int32_t says;
-    int32_t order;            /* verdict of the soft rules, also if required */
-    int32_t rank;             /* if preferred: index of that rule in the list */
-    int32_t member_rank;      /* index of the rule that prefers it as a member; or INT32_MAX */
-    bool wished;              /* preferred other than as a member */
+    int32_t order;            /* PREFERRED, AVOIDED or FREE; also if required or refused */
     const tni_rule *rule;     /* the rule that decided; NULL if none */
-    const tni_rule *overrode; /* or NULL */
+    const tni_rule *overrode; /* the nearest rule that `rule` overrides; NULL if none */
 } tni_judgement;
+
+/* Judges a candidate by the two sentences of docs/rules.md. A level is a depth; a larger depth is
+ * nearer. A forbid or permit speaks of the candidates that its selector matches, a require of all
+ * candidates of its op. Shadowed rules are ignored, and permits of settings other than `rules`.
+ *
+ * 1. The nearest level with a forbid, require or permit that speaks of the candidate decides whether
+ *    it may run: not if a forbid of that level matches it, nor if it matches no alternative of a
+ *    require.
+ * 2. prefer and avoid only order: see tni_rules_compare. The nearest that matches is `order`.
+ *
+ * The first sentence applies twice, and a candidate must pass both: to attention's switches
+ * (cuda.flash_sdp, ...) with the permits of `rules`, and to all other rules. So no require turns a
+ * switch on.
+ *
+ * `says` is what the hard rules say, or, if that is FREE, `order`. `overrode` may be shadowed. */
 void tni_rules_judge(const tni_rules *rules, const tni_candidate *candidate, tni_judgement *out);
 
 /* The same, but ignores the rules of the setting `but` (-1: none), which a nearer request
  * replaces. */
 void tni_rules_judge_but(const tni_rules *rules, const tni_candidate *candidate, tn_setting but,
                          tni_judgement *out);
+bool tni_judged_may_run(const tni_judgement *judged);
+
+/* Orders two candidates by the first prefer or avoid of the list that matches only one of them.
+ * Negative: `a` comes first; 0: no rule distinguishes them. A total preorder. */
+int32_t tni_rules_compare(const tni_rules *rules, const tni_candidate *a, const tni_candidate *b,
+                          tn_setting but);
 
 #endif

@@ -12,7 +12,6 @@ static const char *const kinds[TNI_SELECT_COUNT] = {
     [TNI_SELECT_BACKEND] = "backend",
     [TNI_SELECT_PLATFORM] = "platform",
     [TNI_SELECT_LANGUAGE] = "language",
-    [TNI_SELECT_MEMBER] = "backend",
 };
 
 /* `text` as quoted in messages. Byte positions are preserved in a text that fits a selector. */
@@ -220,8 +219,7 @@ bool tni_selector_matches(const tni_selector *selector, const tni_candidate *can
     switch (selector->kind) {
     case TNI_SELECT_KERNEL: return matches_name(selector, candidate->kernel);
     case TNI_SELECT_LIBRARY: return fits_library(selector, candidate);
-    case TNI_SELECT_BACKEND:
-    case TNI_SELECT_MEMBER: return fits_backend(selector, candidate);
+    case TNI_SELECT_BACKEND: return fits_backend(selector, candidate);
     case TNI_SELECT_PLATFORM: return matches_name(selector, candidate->platform);
     case TNI_SELECT_LANGUAGE: return matches_name(selector, candidate->language);
     default:

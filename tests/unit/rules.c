@@ -119,19 +119,34 @@ static void contradictions_are_refused_with_both_rows(void **state)
         bool one_row;
     } rows[] = {
         {TN_FORBID, TN_REQUIRE, "library:mkl", "matmul/library:mkl",
-         "rules says forbid:library:mkl and matmul.library says require:matmul/library:mkl, both "
-         "in the level process: they leave no candidate; remove one of them",
+         "got forbid:library:mkl (rules) and require:matmul/library:mkl (matmul.library): they "
+         "leave no candidate; remove one of them",
          false},
         {TN_REQUIRE, TN_FORBID, "a.b.c", "a.*",
-         "rules says require:a.b.c and matmul.library says forbid:a.*, both", false},
+         "got require:a.b.c (rules) and forbid:a.* (matmul.library): they leave no candidate",
+         false},
         {TN_REQUIRE, TN_FORBID, "mkl", "MKL", "they leave no candidate", false},
         {TN_REQUIRE, TN_FORBID, "mkl", "mkl", "they leave no candidate", true},
-        {TN_PREFER, TN_AVOID, "mkl", "mkl",
-         "rules says prefer:mkl and rules says avoid:mkl, both in ", true},
-        {TN_PERMIT, TN_FORBID, "mkl", "mkl", "a selector can have only one strength", true},
+        {TN_PREFER, TN_AVOID, "mkl", "mkl", "got prefer:mkl (rules) and avoid:mkl (rules): ", true},
+        {TN_PREFER, TN_AVOID, "mkl", "mkl", "a selector can have only one strength", false},
+        {TN_PERMIT, TN_FORBID, "mkl", "mkl", "they leave no candidate", true},
+        {TN_PERMIT, TN_FORBID, "library:mkl", "m*", "they leave no candidate", false},
         {TN_REQUIRE, TN_PREFER, "x.y", "kernel:x.y", "a selector can have only one strength", true},
+        {TN_REQUIRE, TN_REQUIRE, "library:mkl", "matmul/library:blis",
+         "got require:library:mkl (rules) and require:matmul/library:blis (rules): no candidate is "
+         "both; remove one of them",
+         true},
+        {TN_REQUIRE, TN_REQUIRE, "library:mkl", "library:blis", "no candidate is both", false},
+        {TN_REQUIRE, TN_REQUIRE, "a.b", "a.c*", "no candidate is both", true},
+        {TN_REQUIRE, TN_REQUIRE, "library:m*", "library:mkl", NULL, true},
+        {TN_REQUIRE, TN_REQUIRE, "library:mkl", "platform:cpu", NULL, true},
+        {TN_REQUIRE, TN_REQUIRE, "fft/library:mkl", "matmul/library:blis", NULL, true},
+        {TN_REQUIRE, TN_REQUIRE, "backend:flash", "backend:math", NULL, true},
+        {TN_REQUIRE, TN_REQUIRE, "mkl", "cpu", NULL, true},
         {TN_FORBID, TN_REQUIRE, "matmul/library:mkl", "library:mkl", NULL, true},
         {TN_FORBID, TN_REQUIRE, "library:mkl", "mkl", NULL, true},
+        {TN_FORBID, TN_PERMIT, "library:mkl", "library:*", NULL, true},
+        {TN_FORBID, TN_PERMIT, "mkl", "mkl", NULL, false},
         {TN_FORBID, TN_AVOID, "mkl*", "mkl", NULL, true},
         {TN_AVOID, TN_REQUIRE, "mkl*", "mkl", NULL, true},
         {TN_PREFER, TN_FORBID, "mkl", "mkl", NULL, false},
@@ -153,13 +168,40 @@ static void contradictions_are_refused_with_both_rows(void **state)
             bool one_value = at_once && rows[i / 2].one_row;
             assert_contains(err.message, rows[i / 2].words);
             assert_contains(err.message,
-                            one_value ? "both in one value: " : "both in the level process: ");
+                            one_value ? "expected rules that agree within one value, got "
+                                      : "expected rules that agree within the level process, got ");
             assert_contains(err.message, "; remove one of them");
         } else {
             tni_rules_release(out);
         }
         tni_rules_release(base);
     }
+    assert_int_equal(tn_allocator_blocks(), 0);
+}
+
+/* The names in one value of a setting other than `rules` are alternatives: one of them is enough. */
+static void alternatives_agree_if_one_does(void **state)
+{
+    tni_rule_request either[] = {request(TN_REQUIRE, "library:mkl"),
+                                 request(TN_REQUIRE, "library:blis")};
+    tni_rules *rules = list_of("3:require:library:blis"), *out = NULL;
+    tn_error err = {0};
+    (void)state;
+    either[0].setting = either[1].setting = OTHER_ROW;
+    assert_int_equal(change(rules, 3, either, 1, &out, &err), TN_REFUSED);
+    assert_int_equal(change(rules, 3, either, 2, &out, &err), TN_OK);
+    tni_rules_release(rules);
+    const tni_rule_request more = request(TN_REQUIRE, "library:mkl");
+    assert_int_equal(change(out, 3, &more, 1, &rules, &err), TN_REFUSED);
+    assert_contains(err.message,
+                    "got require:library:blis (rules) and require:library:mkl (rules)");
+    tni_rules_release(out);
+    rules = list_of("3:@require:library:mkl 3:@require:library:blis");
+    assert_int_equal(change(rules, 3, &more, 1, &out, &err), TN_OK);
+    tni_rules_release(out);
+    const tni_rule_request third = request(TN_REQUIRE, "library:x");
+    assert_int_equal(change(rules, 3, &third, 1, &out, &err), TN_REFUSED);
+    tni_rules_release(rules);
     assert_int_equal(tn_allocator_blocks(), 0);
 }
 
@@ -340,12 +382,53 @@ static bool model_covers(const char *a, const char *b)
            !tni_selector_parse(b, rooms[1], &other, NULL) && tni_selector_covers(&one, &other);
 }
 
+static bool model_soft(const tni_rule_request *rule)
+{
+    return rule->strength == TN_PREFER || rule->strength == TN_AVOID;
+}
+
 static bool model_clash(const tni_rule_request *a, const tni_rule_request *b)
 {
-    if (a->strength == TN_FORBID && b->strength == TN_REQUIRE)
-        return model_covers(a->selector, b->selector);
-    return a->setting == b->setting && a->strength != b->strength &&
-           strcmp(a->selector, b->selector) == 0;
+    bool same = strcmp(a->selector, b->selector) == 0 && a->strength != b->strength;
+    bool wants = b->strength == TN_REQUIRE || (b->strength == TN_PERMIT && b->setting == ROW);
+    if (a->strength == TN_FORBID && wants && model_covers(a->selector, b->selector))
+        return true;
+    return same && (a->setting == b->setting || (model_soft(a) && model_soft(b)));
+}
+
+/* Whether both are libraries of one op, and none is both. */
+static bool model_apart(const tni_rule_request *a, const tni_rule_request *b)
+{
+    static const char kind[] = "library:";
+    const char *one = a->selector, *other = b->selector;
+    return strncmp(one, kind, strlen(kind)) == 0 && strncmp(other, kind, strlen(kind)) == 0 &&
+           !strchr(one, '*') && !strchr(other, '*') && strcmp(one, other) != 0;
+}
+
+static bool model_either(const tni_rule_request *a, const tni_rule_request *b)
+{
+    return a == b || (a->setting != ROW && a->setting == b->setting && b->strength == TN_REQUIRE);
+}
+
+/* Whether no two of what a depth requires are apart, with all alternatives of each. */
+static bool model_agrees(const model *of, int32_t depth)
+{
+    bool agrees = true;
+    for (size_t i = 0; i < of->count; i++) {
+        for (size_t j = 0; j < of->count; j++) {
+            const tni_rule_request *a = &of->rules[i], *b = &of->rules[j];
+            bool both = a->strength == TN_REQUIRE && b->strength == TN_REQUIRE &&
+                        of->depths[i] == depth && of->depths[j] == depth;
+            bool holds = !both || model_either(a, b);
+            for (size_t x = 0; x < of->count && !holds; x++)
+                for (size_t y = 0; y < of->count && !holds; y++)
+                    holds = of->depths[x] == depth && of->depths[y] == depth &&
+                            model_either(a, &of->rules[x]) && model_either(b, &of->rules[y]) &&
+                            !model_apart(&of->rules[x], &of->rules[y]);
+            agrees = agrees && holds;
+        }
+    }
+    return agrees;
 }
 
 /* False when it is refused; then the model is void. */
@@ -398,8 +481,9 @@ static void assert_as_model(const tni_rules *rules, const model *expected)
 /* One edit of up to one row cleared and three rules added; the list after it. */
 static tni_rules *random_edit(uint64_t *seed, tni_rules *rules, model *expected, int *refused)
 {
-    static const char *const selectors[] = {"a",   "a*", "library:a", "fft/a",     "fft/x.y",
-                                            "x.*", "*",  "library:*", "fft/lib-a", "language:a_b"};
+    static const char *const selectors[] = {"a",         "a*",           "library:a", "fft/a",
+                                            "fft/x.y",   "x.*",          "*",         "library:*",
+                                            "fft/lib-a", "language:a_b", "library:b"};
     static const tn_setting rows[] = {ROW, OTHER_ROW, TN_SETTING_CUDNN_ENABLED};
     tni_rule_request add[3];
     tn_setting row = rows[random_next(seed, COUNT(rows))];
@@ -420,6 +504,7 @@ static tni_rules *random_edit(uint64_t *seed, tni_rules *rules, model *expected,
         add[i].setting = rows[random_next(seed, COUNT(rows))];
         sound = sound && model_add(&after, edit.depth, add[i]);
     }
+    sound = sound && model_agrees(&after, edit.depth);
     assert_int_equal(tni_rules_derive(rules, &edit, &out, NULL), sound ? TN_OK : TN_REFUSED);
     *refused += !sound;
     if (!sound)
@@ -457,6 +542,7 @@ int main(void)
         cmocka_unit_test(rows_are_cleared_at_their_depth_alone),
         cmocka_unit_test(the_same_twice_is_one),
         cmocka_unit_test(contradictions_are_refused_with_both_rows),
+        cmocka_unit_test(alternatives_agree_if_one_does),
         cmocka_unit_test(clearing_comes_before_contradicting),
         cmocka_unit_test(bad_wishes_change_nothing),
         cmocka_unit_test(a_depth_has_4096_at_most),

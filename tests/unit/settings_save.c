@@ -215,8 +215,9 @@ static void a_value_that_would_not_be_read_is_not_saved(void **state)
     check_refused("cuda.matmul.allow_tf32=true", "config:3 has a different value");
     write_file(config_file, "matmul.library = require:mkldnn\n[x]\nwrong = 1\n");
     check_refused("mkldnn.enabled=false",
-                  "config:2: matmul.library says require:matmul/library:mkldnn and mkldnn.enabled "
-                  "says forbid:library:mkldnn");
+                  "config:2: expected rules that agree within the level file, got "
+                  "require:matmul/library:mkldnn (matmul.library) and forbid:library:mkldnn "
+                  "(mkldnn.enabled)");
     write_file(config_file, "inference\n");
     check_refused("tuning.limit=3", "corrupt: ");
     char many[1500] = "matmul.library = require:mkldnn\n";

@@ -15,8 +15,7 @@ static void judge_candidate(const tni_question *question, tni_contender *to)
 
 bool tni_rules_permit(const tni_judgement *judged, tn_refusal *why)
 {
-    int32_t says = judged->says;
-    if (says != TNI_JUDGED_FORBIDDEN && says != TNI_JUDGED_PASSED_OVER)
+    if (tni_judged_may_run(judged))
         return true;
     const tni_rule *rule = judged->rule;
     const tni_setting_row *row = tni_setting_row_of(rule->setting);
@@ -24,7 +23,7 @@ bool tni_rules_permit(const tni_judgement *judged, tn_refusal *why)
                                NULL};
     if (row->kind == TN_VALUE_BOOL)
         return tni_refuse_words(why, TN_REFUSE_RULE, "switch", off);
-    bool forbidden = says == TNI_JUDGED_FORBIDDEN;
+    bool forbidden = judged->says == TNI_JUDGED_FORBIDDEN;
     bool by_switch = forbidden && rule->setting != TN_SETTING_RULES;
     const char *const words[] = {forbidden ? "it is forbidden" : "another one is required",
                                  " by the rule ",
