@@ -104,7 +104,8 @@ static tn_status derive_rules(const tn_context *from, const tn_change *changes, 
     return status;
 }
 
-tn_status tni_change_try(const tn_change *change, const char *where, tn_error *err)
+/* Checks whether the rules of a validated change can be made over the defaults. */
+static tn_status try_rules(const tn_change *change, const char *where, tn_error *err)
 {
     tni_rules *rules = NULL;
     if (tni_setting_row_of(change->setting)->kind < TN_VALUE_RULE)
@@ -112,6 +113,31 @@ tn_status tni_change_try(const tn_change *change, const char *where, tn_error *e
     tn_status status = derive_rules(tni_context_defaults(), change, 1, TN_LEVEL_CALL,
                                     TNI_DEPTH_PROCESS, where, &rules, err);
     tni_rules_release(rules);
+    return status;
+}
+
+tn_status tn_setting_parse(const char *text, tn_change *out, tn_error *err)
+{
+    static const char where[] = "tn_setting_parse";
+    char key[128];
+    tn_change change;
+    const char *equals = text ? strchr(text, '=') : NULL;
+    if (!text || !out)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s is NULL", text ? "out" : "the text");
+    if (!equals)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "expected key=value, got \"%.80s\"",
+                       text);
+    if (!tni_text_trim(text, equals, key, sizeof key))
+        return tni_setting_unknown(text, where, err);
+    tn_setting setting = tni_setting_find(key);
+    if (setting < 0)
+        return tni_setting_unknown(key, where, err);
+    const char *value = equals + 1 + strspn(equals + 1, " \t");
+    tn_status status = tni_value_parse(setting, value, &change, where, err);
+    if (!status)
+        status = try_rules(&change, where, err);
+    if (!status)
+        *out = change;
     return status;
 }
 
@@ -164,73 +190,4 @@ tn_status tni_context_restore(const tn_context *from, const tn_context *base, tn
     }
     *out = made_one;
     return TN_OK;
-}
-
-tn_status tn_context_derive(const tn_context *from, const tn_change *changes, size_t count,
-                            tn_context **out, tn_error *err)
-{
-    static const char where[] = "tn_context_derive";
-    if (!out)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "out is NULL");
-    from = tni_context_or_current(from);
-    return tni_context_change(from, changes, count, TN_LEVEL_CALL, tni_depth_within(from), where,
-                              out, err);
-}
-
-tn_status tn_context_capture(tn_context **out, tn_error *err)
-{
-    if (!out)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tn_context_capture", "out is NULL");
-    *out = tn_context_retain((tn_context *)(uintptr_t)tni_context_current());
-    return TN_OK;
-}
-
-int64_t tn_setting_value(const tn_context *context, tn_setting setting)
-{
-    tn_setting behind;
-    context = tni_context_or_current(context);
-    if (setting < 0 || setting >= TN_SETTING_COUNT)
-        return 0;
-    if (setting >= TNI_FIRST_VIEW && setting <= TNI_LAST_VIEW)
-        return tni_view_read(context, setting, &behind);
-    return setting == TN_SETTING_CUDA_SDP_PRIORITY ? 0 : context->value[setting];
-}
-
-int64_t tn_setting_resolved(const tn_context *context, tn_setting setting)
-{
-    tn_setting from;
-    context = tni_context_or_current(context);
-    if (setting == TN_SETTING_CUDNN_FP32_PRECISION)
-        setting = TN_SETTING_CUDA_FP32_PRECISION;
-    return tni_precision_is(setting) ? tni_precision_resolve(context, setting, &from)
-                                     : tn_setting_value(context, setting);
-}
-
-static size_t write_value(const tn_context *context, tn_setting setting, bool resolved, char *out,
-                          size_t size)
-{
-    const tni_setting_row *row = tni_setting_row_of(setting);
-    if (!out)
-        size = 0;
-    if (!row)
-        return (size_t)snprintf(out, size, "%s", "");
-    context = tni_context_or_current(context);
-    if (row->kind == TN_VALUE_RULE || row->kind == TN_VALUE_RULES)
-        return tni_rules_write(context, setting, out, size);
-    if (row->kind == TN_VALUE_ORDER)
-        return tni_value_write(row, context->value[setting], out, size);
-    return tni_value_write(
-        row, resolved ? tn_setting_resolved(context, setting) : tn_setting_value(context, setting),
-        out, size);
-}
-
-size_t tn_setting_write(const tn_context *context, tn_setting setting, char *out, size_t size)
-{
-    return write_value(context, setting, false, out, size);
-}
-
-size_t tn_setting_write_resolved(const tn_context *context, tn_setting setting, char *out,
-                                 size_t size)
-{
-    return write_value(context, setting, true, out, size);
 }

@@ -53,9 +53,6 @@ static inline int32_t tni_depth_within(const tn_context *context)
 /* The table's defaults; static, never freed. */
 const tn_context *tni_context_defaults(void);
 
-/* Checks whether the rules of a change, which must be validated, can be made over the defaults. */
-tn_status tni_change_try(const tn_change *change, const char *where, tn_error *err);
-
 /* Makes `from` with changes of `level` at `depth`, validated; the caller releases *out. Fails with
  * TN_REFUSED if rules of that depth contradict one another, and with TN_UNSUPPORTED if a
  * process-only setting is changed at a scope or call. */

@@ -177,6 +177,11 @@ tni_library_offer *tni_library_served(const tn_library *library)
     return best;
 }
 
+bool tni_library_is_being_tried(const tni_library_offer *offer)
+{
+    return offer->trial.stage == TNI_TRIAL_RUNS && offer->fork == tni_fork_generation();
+}
+
 static bool is_listed(const tn_library *library)
 {
     return library->known || tni_library_served(library);

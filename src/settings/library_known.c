@@ -98,3 +98,25 @@ const tni_library_known tni_libraries_known[] = {
     {NULL, NULL, NULL, NULL, NULL, NULL, 0},
 };
 // clang-format on
+
+void tni_library_format(char *out, size_t size, const char *format, ...)
+{
+    char text[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    if (vsnprintf(text, sizeof text, format, arguments) < 0)
+        text[0] = '\0';
+    va_end(arguments);
+    tn_text_fit(out, size, text);
+}
+
+bool tni_library_look(const char *files, tni_look *out, tn_library_state *to)
+{
+    const bool is_here = tni_look_loaded(files, out);
+    size_t length = strlen(out->text);
+    bool is_cut = strncmp(out->text, "...", 3) == 0 ||
+                  (length >= 3 && strcmp(out->text + length - 3, "...") == 0);
+    if (out->holds > 0 && !is_cut)
+        tn_text_fit(to->path, sizeof to->path, out->text);
+    return is_here;
+}

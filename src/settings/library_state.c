@@ -7,17 +7,6 @@
 #include "tenon/module/kernel.h"
 #include "tenon/version.h"
 
-void tni_library_format(char *out, size_t size, const char *format, ...)
-{
-    char text[1024];
-    va_list arguments;
-    va_start(arguments, format);
-    if (vsnprintf(text, sizeof text, format, arguments) < 0)
-        text[0] = '\0';
-    va_end(arguments);
-    tn_text_fit(out, size, text);
-}
-
 #define REASON(...) tni_library_format(to->reason, sizeof to->reason, __VA_ARGS__)
 #define REMEDY(...) tni_library_format(to->remedy, sizeof to->remedy, __VA_ARGS__)
 
@@ -32,17 +21,6 @@ static const char *list_files(const char *files, char *out, size_t size)
     }
     out[used] = '\0';
     return out;
-}
-
-bool tni_library_look(const char *files, tni_look *out, tn_library_state *to)
-{
-    const bool is_here = tni_look_loaded(files, out);
-    size_t length = strlen(out->text);
-    bool is_cut = strncmp(out->text, "...", 3) == 0 ||
-                  (length >= 3 && strcmp(out->text + length - 3, "...") == 0);
-    if (out->holds > 0 && !is_cut)
-        tn_text_fit(to->path, sizeof to->path, out->text);
-    return is_here;
 }
 
 /* "; skipped /lib/x.so: ...", or "": the files that an unsuccessful search rejected. */

@@ -158,11 +158,6 @@ static tn_status run_trial_apart(const tni_library_offer *offer, tni_library_tri
     return it.status;
 }
 
-bool tni_library_is_being_tried(const tni_library_offer *offer)
-{
-    return offer->trial.stage == TNI_TRIAL_RUNS && offer->fork == tni_fork_generation();
-}
-
 /* Code that a trial may depend on must not wait for it: a module that is being opened, a task, a
  * log sink. */
 static bool may_not_wait(void)

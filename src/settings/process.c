@@ -23,6 +23,8 @@ static struct {
     tni_pool *ended; /* pool that the first read ended, or NULL */
 } process = {.turn = TNI_MUTEX_INIT, .lock = TNI_MUTEX_INIT};
 
+static _Thread_local tni_reader *mine; /* the calling thread's; NULL if it is not registered */
+
 void tni_settings_lock(void)
 {
     tni_mutex_lock(&process.lock);
@@ -47,12 +49,11 @@ static void after_fork_in_parent(void)
  * everything it guards. */
 static void after_fork_in_child(void)
 {
-    tni_reader *reader = tni_reader_mine();
     tni_mutex_init(&process.lock);
     process.readers = NULL;
-    if (reader) {
-        atomic_store(&reader->sees, NULL);
-        tni_reader_add(reader);
+    if (mine) {
+        atomic_store(&mine->sees, NULL);
+        tni_reader_add(mine);
     }
     tni_mutex_unlock(&process.turn);
 }
@@ -108,6 +109,7 @@ void tni_reader_add(tni_reader *reader)
         reader->next->before = reader;
     process.readers = reader;
     tni_settings_unlock();
+    mine = reader;
 }
 
 void tni_reader_remove(tni_reader *reader)
@@ -120,12 +122,13 @@ void tni_reader_remove(tni_reader *reader)
     else
         process.readers = reader->next;
     tni_settings_unlock();
+    mine = NULL;
 }
 
-tn_context *tni_process_context(tni_reader *reader)
+tn_context *tni_process_context(void)
 {
     tn_context *seen;
-    if (!reader) {
+    if (!mine) {
         tni_settings_lock();
         seen = tn_context_retain(atomic_load(&process.published));
         tni_settings_unlock();
@@ -133,10 +136,10 @@ tn_context *tni_process_context(tni_reader *reader)
     }
     do {
         seen = atomic_load(&process.published);
-        atomic_store(&reader->sees, seen);
+        atomic_store(&mine->sees, seen);
     } while (seen != atomic_load(&process.published));
     tn_context_retain(seen);
-    atomic_store(&reader->sees, NULL);
+    atomic_store(&mine->sees, NULL);
     return seen;
 }
 

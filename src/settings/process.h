@@ -16,15 +16,12 @@ typedef struct tni_reader {
  * their number of threads. */
 void tni_settings_load(void);
 
-/* Registers a thread as a reader, and unregisters it. */
+/* Registers the calling thread as a reader, and unregisters it. */
 void tni_reader_add(tni_reader *reader);
 void tni_reader_remove(tni_reader *reader);
 
-/* The calling thread's reader; NULL if it is not registered. */
-tni_reader *tni_reader_mine(void);
-
-/* The published context; the caller releases it. Lock-free, except with a NULL reader. */
-tn_context *tni_process_context(tni_reader *reader);
+/* The published context; the caller releases it. Lock-free for registered threads. */
+tn_context *tni_process_context(void);
 
 /* Invalidates the cached context of every thread. */
 void tni_settings_invalidate(void);

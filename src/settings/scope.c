@@ -94,11 +94,6 @@ static void end_thread(tni_thread_end *end)
     free_thread(ending);
 }
 
-tni_reader *tni_reader_mine(void)
-{
-    return mine ? &mine->reader : NULL;
-}
-
 /* Registers the thread as a lock-free reader. If out of memory it stays unregistered, and reads
  * under the lock. */
 static void get_known(void)
@@ -147,7 +142,7 @@ const tn_context *tni_context_refresh(void)
     if (!mine)
         get_known();
     uint64_t generation = atomic_load(&tni_settings_generation);
-    tn_context *view = tni_process_context(tni_reader_mine());
+    tn_context *view = tni_process_context();
     drop_left();
     for (node *scope = mine ? mine->outermost : NULL; scope && view; scope = scope->inner) {
         tn_context *made = inside_of(scope, view);

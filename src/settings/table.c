@@ -1,5 +1,6 @@
 #include "table.h"
 
+#include "base/number.h"
 #include "base/words.h"
 #include "os/thread.h"
 
@@ -131,6 +132,35 @@ static void list_allowed(const tni_setting_row *row, char *out)
     case TN_VALUE_RULES: snprintf(out, TEXT_MOST, "strength:selector, ..."); break;
     default: list_words(row->words, out); break;
     }
+}
+
+static size_t write_order(const tni_setting_row *row, int64_t value, char *out, size_t size)
+{
+    size_t used = 0;
+    if (value == 0)
+        return (size_t)snprintf(out, size, "%s", row->facts.standard);
+    for (; value; value >>= 4)
+        used += (size_t)snprintf(used < size ? out + used : NULL, used < size ? size - used : 0,
+                                 "%s%s", used ? ", " : "", row->words->words[(value & 15) - 1]);
+    return used;
+}
+
+size_t tni_value_write(const tni_setting_row *row, int64_t value, char *out, size_t size)
+{
+    char number[24];
+    switch (row->kind) {
+    case TN_VALUE_BOOL: return (size_t)snprintf(out, size, "%s", value ? "true" : "false");
+    case TN_VALUE_WORD: return (size_t)snprintf(out, size, "%s", row->words->words[value]);
+    case TN_VALUE_ORDER: return write_order(row, value, out, size);
+    default: break;
+    }
+    if (row->word && value == row->standard)
+        return (size_t)snprintf(out, size, "%s", row->word);
+    if (row->kind == TN_VALUE_BYTES)
+        tni_number_write_units(value, number);
+    else
+        snprintf(number, sizeof number, "%" PRId64, value);
+    return (size_t)snprintf(out, size, "%s", number);
 }
 
 static void make_row(tn_setting i)

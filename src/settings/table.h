@@ -42,6 +42,9 @@ tn_status tni_change_check(const tn_change *change, const char *where, tn_error 
 tn_status tni_value_parse(tn_setting setting, const char *value, tn_change *out, const char *where,
                           tn_error *err);
 
+/* Copies the text from `from` to `end` without surrounding blanks; false if it does not fit. */
+bool tni_text_trim(const char *from, const char *end, char *out, size_t size);
+
 /* Writes a number of a row as text, "" if the row cannot have it; not for RULE and RULES. Returns
  * the length needed, without the final NUL. */
 size_t tni_value_write(const tni_setting_row *row, int64_t value, char *out, size_t size);

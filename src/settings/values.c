@@ -6,8 +6,6 @@
 
 #include <inttypes.h>
 
-static const char parse[] = "tn_setting_parse";
-
 enum { VALUE_MOST = 4096 }; /* maximum bytes of a value's text */
 
 static const char *const truths[] = {"false", "true", "off", "on", "no", "yes", "0", "1"};
@@ -156,8 +154,7 @@ static tn_status parse_rule(const tni_setting_row *row, const char *value, tn_ch
     return TN_OK;
 }
 
-/* Copies a part of `text` without surrounding blanks; false if it does not fit. */
-static bool copy_trimmed(const char *from, const char *end, char *out, size_t size)
+bool tni_text_trim(const char *from, const char *end, char *out, size_t size)
 {
     while (from < end && (*from == ' ' || *from == '\t'))
         from++;
@@ -181,7 +178,7 @@ tn_status tni_value_parse(tn_setting setting, const char *value, tn_change *out,
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s: %zu bytes exceed the limit of %d",
                        row->facts.key, strlen(value), VALUE_MOST);
     if (row->kind < TN_VALUE_ORDER &&
-        !copy_trimmed(value, value + strlen(value), word, sizeof word))
+        !tni_text_trim(value, value + strlen(value), word, sizeof word))
         return reject_value(row, value, NULL, where, err);
     switch (row->kind) {
     case TN_VALUE_BOOL: status = parse_bool(row, word, &change.value, where, err); break;
@@ -197,30 +194,6 @@ tn_status tni_value_parse(tn_setting setting, const char *value, tn_change *out,
     }
     if (!status)
         status = tni_change_check(&change, where, err);
-    if (!status)
-        *out = change;
-    return status;
-}
-
-tn_status tn_setting_parse(const char *text, tn_change *out, tn_error *err)
-{
-    char key[128];
-    tn_change change;
-    const char *equals = text ? strchr(text, '=') : NULL;
-    if (!text || !out)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, parse, "%s is NULL", text ? "out" : "the text");
-    if (!equals)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, parse, "expected key=value, got \"%.80s\"",
-                       text);
-    if (!copy_trimmed(text, equals, key, sizeof key))
-        return tni_setting_unknown(text, parse, err);
-    tn_setting setting = tni_setting_find(key);
-    if (setting < 0)
-        return tni_setting_unknown(key, parse, err);
-    const char *value = equals + 1 + strspn(equals + 1, " \t");
-    tn_status status = tni_value_parse(setting, value, &change, parse, err);
-    if (!status)
-        status = tni_change_try(&change, parse, err);
     if (!status)
         *out = change;
     return status;
@@ -269,33 +242,4 @@ tn_status tni_change_check(const tn_change *change, const char *where, tn_error 
     if (row->kind == TN_VALUE_ORDER)
         return tni_order_parse(row, change->text, &order, where, err);
     return check_strength(row, change, where, err);
-}
-
-static size_t write_order(const tni_setting_row *row, int64_t value, char *out, size_t size)
-{
-    size_t used = 0;
-    if (value == 0)
-        return (size_t)snprintf(out, size, "%s", row->facts.standard);
-    for (; value; value >>= 4)
-        used += (size_t)snprintf(used < size ? out + used : NULL, used < size ? size - used : 0,
-                                 "%s%s", used ? ", " : "", row->words->words[(value & 15) - 1]);
-    return used;
-}
-
-size_t tni_value_write(const tni_setting_row *row, int64_t value, char *out, size_t size)
-{
-    char number[24];
-    switch (row->kind) {
-    case TN_VALUE_BOOL: return (size_t)snprintf(out, size, "%s", value ? "true" : "false");
-    case TN_VALUE_WORD: return (size_t)snprintf(out, size, "%s", row->words->words[value]);
-    case TN_VALUE_ORDER: return write_order(row, value, out, size);
-    default: break;
-    }
-    if (row->word && value == row->standard)
-        return (size_t)snprintf(out, size, "%s", row->word);
-    if (row->kind == TN_VALUE_BYTES)
-        tni_number_write_units(value, number);
-    else
-        snprintf(number, sizeof number, "%" PRId64, value);
-    return (size_t)snprintf(out, size, "%s", number);
 }
