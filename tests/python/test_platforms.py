@@ -342,7 +342,9 @@ def test_the_reference_is_a_backend(cpu, random, asked):
     out = impl.forward(q, k, v)
     with tenon.settings.scope({"attention.backend": "require:ref"}):
         numpy.testing.assert_array_equal(out, tenon.attention(q, k, v, mask="causal", scale=8**-0.5, layout="blhd"))
-    with tenon.settings.scope({"rules": "forbid:attention/cpu.attention.ref"}):
+    with tenon.settings.scope({"rules": "forbid:attention/cpu.attention.ref"}):  # forward's own request is nearer
+        numpy.testing.assert_array_equal(out, impl.forward(q, k, v))
+    with tenon.settings.scope({"cuda.math_sdp": False}):  # no request turns a switch on
         with pytest.raises(tenon.errors.RefusedError, match="ref"):
             impl.forward(q, k, v)
     from tenon.platforms import attention
