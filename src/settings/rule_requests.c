@@ -63,33 +63,32 @@ static void clear_setting(tni_rule_requests *requests, tn_setting setting)
     requests->clear[requests->clear_count++] = setting;
 }
 
-static tn_status reject_count(tn_setting setting, const char *where, tn_error *err)
+/* Adds a rule whose selector is the first `length` bytes of request.selector; copies it if a longer
+ * text follows. */
+static tn_status add_rule(tni_rule_requests *requests, tni_rule_request request, size_t length,
+                          const char *where, tn_error *err)
 {
-    return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s: more than %d rules at once",
-                   tni_setting_row_of(setting)->facts.key, TNI_RULE_REQUESTS_MOST);
-}
-
-static tn_status add_request(tni_rule_requests *requests, tni_rule_request request,
-                             const char *where, tn_error *err)
-{
-    if (requests->count == TNI_RULE_REQUESTS_MOST)
-        return reject_count(request.setting, where, err);
+    char *at = requests->text + requests->used;
+    size_t copied = request.selector[length] ? length + 1 : 0;
+    if (requests->count == TNI_RULE_REQUESTS_MOST ||
+        copied > sizeof requests->text - requests->used)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s: more than %d rules at once",
+                       tni_setting_row_of(request.setting)->facts.key, TNI_RULE_REQUESTS_MOST);
+    if (copied) {
+        memcpy(at, request.selector, length);
+        at[length] = '\0';
+        requests->used += copied;
+        request.selector = at;
+    }
     requests->items[requests->count++] = request;
     return TN_OK;
 }
 
-/* Adds a rule whose selector is a part of a longer text. */
-static tn_status add_part(tni_rule_requests *requests, tni_rule_request request, const char *part,
-                          size_t length, const char *where, tn_error *err)
+static tn_status add_word(tni_rule_requests *requests, tn_setting setting, int32_t strength,
+                          const char *prefix, const char *word, const char *where, tn_error *err)
 {
-    char *at = requests->text + requests->used;
-    if (length >= sizeof requests->text - requests->used)
-        return reject_count(request.setting, where, err);
-    memcpy(at, part, length);
-    at[length] = '\0';
-    requests->used += length + 1;
-    request.selector = at;
-    return add_request(requests, request, where, err);
+    const tni_rule_request request = {word, strength, setting, prefix};
+    return add_rule(requests, request, strlen(word), where, err);
 }
 
 static tn_status add_switch(tni_rule_requests *requests, const tn_change *change, const char *where,
@@ -98,35 +97,25 @@ static tn_status add_switch(tni_rule_requests *requests, const tn_change *change
     tn_status status = TN_OK;
     for (size_t i = 0; i < SWITCHES && !status; i++) {
         if (switches[i].setting == change->setting)
-            status =
-                add_request(requests,
-                            (tni_rule_request){.selector = switches[i].selector,
-                                               .strength = change->value ? TN_PERMIT : TN_FORBID,
-                                               .setting = change->setting},
-                            where, err);
+            status = add_word(requests, change->setting, change->value ? TN_PERMIT : TN_FORBID,
+                              NULL, switches[i].selector, where, err);
     }
     return status;
 }
 
+/* The setting must be one of `choices`. */
 static tn_status add_choice(tni_rule_requests *requests, const tn_change *change, const char *where,
                             tn_error *err)
 {
     const tni_word_list *words = tni_setting_row_of(change->setting)->words;
+    const struct choice_row *row = choices;
     tn_status status = TN_OK;
-    for (size_t i = 0; i < CHOICES; i++) {
-        if (choices[i].setting != change->setting)
-            continue;
-        for (size_t word = 1; word < words->settable && !status; word++) {
-            bool chosen = change->value == (int64_t)word;
-            status =
-                add_request(requests,
-                            (tni_rule_request){.selector = words->words[word],
-                                               .strength = chosen ? choices[i].strength : TN_PERMIT,
-                                               .setting = change->setting,
-                                               .prefix = choices[i].prefix},
-                            where, err);
-        }
-    }
+    while (row->setting != change->setting)
+        row++;
+    for (size_t i = 1; i < words->settable && !status; i++)
+        status = add_word(requests, change->setting,
+                          change->value == (int64_t)i ? row->strength : TN_PERMIT, row->prefix,
+                          words->words[i], where, err);
     return status;
 }
 
@@ -138,12 +127,8 @@ static tn_status add_order(tni_rule_requests *requests, const tn_change *change,
     int64_t order = 0;
     tn_status status = tni_order_parse(row, change->text, &order, where, err);
     for (; order && !status; order >>= 4)
-        status = add_request(requests,
-                             (tni_rule_request){.selector = row->words->words[(order & 15) - 1],
-                                                .strength = TN_PREFER,
-                                                .setting = change->setting,
-                                                .prefix = "attention/backend:"},
-                             where, err);
+        status = add_word(requests, change->setting, TN_PREFER,
+                          "attention/backend:", row->words->words[(order & 15) - 1], where, err);
     return status;
 }
 
@@ -170,14 +155,13 @@ static tn_status add_names(tni_rule_requests *requests, const tn_change *change,
                            tn_error *err)
 {
     const tni_setting_row *row = tni_setting_row_of(change->setting);
-    tni_rule_request request = {
-        .strength = change->strength, .setting = change->setting, .prefix = row->prefix};
-    const char *at = change->text;
+    tni_rule_request request = {change->text, change->strength, change->setting, row->prefix};
     size_t count = 0, any = 0;
     tn_status status = TN_OK;
-    for (size_t length; !status && (length = next_part(&at)) != 0; at += length, count++) {
-        any += is_any(at, length);
-        status = add_part(requests, request, at, length, where, err);
+    for (size_t length; !status && (length = next_part(&request.selector)) != 0;
+         request.selector += length, count++) {
+        any += is_any(request.selector, length);
+        status = add_rule(requests, request, length, where, err);
     }
     if (status || (count > 0 && any == 0))
         return status;
@@ -211,11 +195,11 @@ static tn_status add_list(tni_rule_requests *requests, const tn_change *change, 
         char word[16];
         size_t colon = strcspn(at, ":");
         snprintf(word, sizeof word, "%.*s", (int)(colon < sizeof word ? colon : 0), at);
-        tni_rule_request request = {.strength = tni_strength_parse(word),
-                                    .setting = change->setting};
+        const tni_rule_request request = {at + colon + 1, tni_strength_parse(word), change->setting,
+                                          NULL};
         status = colon >= length || request.strength < 0
                      ? reject_strength(at, length, word, where, err)
-                     : add_part(requests, request, at + colon + 1, length - colon - 1, where, err);
+                     : add_rule(requests, request, length - colon - 1, where, err);
     }
     return status;
 }
@@ -225,9 +209,8 @@ tn_status tni_rule_requests_add(tni_rule_requests *requests, const tn_change *ch
 {
     int32_t kind = tni_setting_row_of(change->setting)->kind;
     if (kind == TN_VALUE_RULES && change->strength >= 0)
-        return add_part(
-            requests, (tni_rule_request){.strength = change->strength, .setting = change->setting},
-            change->text, strlen(change->text), where, err);
+        return add_word(requests, change->setting, change->strength, NULL, change->text, where,
+                        err);
     clear_setting(requests, change->setting);
     switch (kind) {
     case TN_VALUE_BOOL: return add_switch(requests, change, where, err);
