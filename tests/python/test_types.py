@@ -98,8 +98,8 @@ def test_pyright_sees_the_options(tmp_path):
 def test_stub_and_package_have_the_same_names():
     """And each name comes from the same module."""
     stub = ast.parse((PACKAGE / "tenon" / "__init__.pyi").read_text())
-    homes = {alias.asname: node.module for node in stub.body if isinstance(node, ast.ImportFrom)
-             for alias in node.names}
+    homes = {name: node.module for node in stub.body if isinstance(node, ast.ImportFrom)
+             for alias in node.names for name in (OPERATORS if alias.name == "*" else [alias.asname])}
     own = {node.name for node in stub.body if isinstance(node, ast.FunctionDef)}
     own |= {node.target.id for node in stub.body if isinstance(node, ast.AnnAssign)}
     assert own == {"version", "__version__"}

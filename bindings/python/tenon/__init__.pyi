@@ -24,21 +24,7 @@ from ._explain import explain as explain
 from ._explain import fallbacks as fallbacks
 from ._explain import prepare as prepare
 from .errors import Error as Error
-from .operators import attention as attention
-from .operators import attention_backward as attention_backward
-from .operators import attention_merge as attention_merge
-from .operators import binary as binary
-from .operators import cast as cast
-from .operators import copy as copy
-from .operators import fill as fill
-from .operators import layer_norm as layer_norm
-from .operators import matmul as matmul
-from .operators import permute as permute
-from .operators import reduce as reduce
-from .operators import rms_norm as rms_norm
-from .operators import rotary as rotary
-from .operators import softmax as softmax
-from .operators import unary as unary
+from .operators import *
 
 __version__: str
 
