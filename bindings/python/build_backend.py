@@ -11,6 +11,7 @@ What PEP 517 asks for: build_wheel, build_sdist, build_editable.
 import base64
 import glob
 import hashlib
+import importlib.util
 import io
 import os
 import pathlib
@@ -62,10 +63,32 @@ def library_files(folder):
             yield f"tenon/lib/backends/{os.path.basename(path)}", pathlib.Path(path)
 
 
+def load_reader():
+    """The module that reads C headers, without the package."""
+    spec = importlib.util.spec_from_file_location("_headers", HERE / "tenon" / "_headers.py")
+    reader = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(reader)
+    return reader
+
+
+def abi_tables():
+    """The text of _abi_tables.py, which the package has where the headers are not: their structs and functions."""
+    structs, functions = load_reader().read(str(TREE / "include" / "tenon")).tables()
+    lines = ["# Written by build_backend.py from the C headers.", "STRUCTS = {"]
+    lines += [f"    {name!r}: {fields!r}," for name, fields in sorted(structs.items())]
+    lines += ["}", "PROTOTYPES = {"]
+    lines += [f"    {name!r}: {letters!r}," for name, letters in sorted(functions.items())]
+    return "\n".join([*lines, "}", ""])
+
+
 def python_files():
+    """(path in the wheel, content) of the package, with the tables of the headers instead of what reads them. A source
+    distribution has those tables and no headers."""
     for path in sorted((HERE / "tenon").rglob("*")):
-        if path.suffix in (".py", ".typed", ".pyi"):
-            yield path.relative_to(HERE).as_posix(), path
+        if path.suffix in (".py", ".typed", ".pyi") and path.name != "_headers.py":
+            yield path.relative_to(HERE).as_posix(), path.read_bytes()
+    if not (HERE / "tenon" / "_abi_tables.py").exists():
+        yield "tenon/_abi_tables.py", abi_tables().encode()
 
 
 def has_stable_abi():
@@ -137,8 +160,8 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
         elif folder:
             tag = f"py3-none-{platform_tag()}"
         wheel = Wheel(wheel_directory, tag)
-        for name, path in python_files():
-            wheel.add(name, path.read_bytes())
+        for name, content in python_files():
+            wheel.add(name, content)
         if extension:
             wheel.add("tenon/_fast.abi3.so", extension.read_bytes(), 0o755)
         for name, path in library_files(folder) if folder else ():
@@ -153,17 +176,23 @@ def build_editable(wheel_directory, config_settings=None, metadata_directory=Non
     return wheel.close()
 
 
+def add_text(archive, name, text):
+    info = tarfile.TarInfo(f"{STEM}/{name}")
+    info.size = len(text.encode())
+    archive.addfile(info, io.BytesIO(text.encode()))
+
+
 def build_sdist(sdist_directory, config_settings=None):
-    """The Python files and this backend; no library."""
+    """The Python files with the tables of the headers, and this backend; no library."""
     name = f"{STEM}.tar.gz"
     with tarfile.open(pathlib.Path(sdist_directory) / name, "w:gz") as archive:
         for path in sorted(HERE.rglob("*")):
             inside = path.relative_to(HERE)
             if path.is_file() and "__pycache__" not in inside.parts:
                 archive.add(path, f"{STEM}/{inside.as_posix()}")
-        info = tarfile.TarInfo(f"{STEM}/PKG-INFO")
-        info.size = len(METADATA.encode())
-        archive.addfile(info, io.BytesIO(METADATA.encode()))
+        if not (HERE / "tenon" / "_abi_tables.py").exists():
+            add_text(archive, "tenon/_abi_tables.py", abi_tables())
+        add_text(archive, "PKG-INFO", METADATA)
     return name
 
 

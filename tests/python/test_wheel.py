@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 
 import pytest
@@ -56,7 +57,8 @@ def made(backend, tmp_path_factory):
 def test_with_all(backend, made, built):
     names, told = contents(made)
     assert {"tenon/__init__.py", "tenon/__init__.pyi", "tenon/py.typed", "tenon/_fast.abi3.so",
-            "tenon/lib/libtenon.so.0"} <= set(names)
+            "tenon/_abi_tables.py", "tenon/lib/libtenon.so.0"} <= set(names)
+    assert "tenon/_headers.py" not in names
     assert made.name == f"tenon-{tenon.__version__}-cp39-abi3-{backend.platform_tag()}.whl"
     assert "Root-Is-Purelib: false" in told
 
@@ -101,11 +103,24 @@ def test_the_source_asks_for_no_more_than_the_tag_says():
     assert f"Python {LEAST[0]}.{LEAST[1]} or later" in (PACKAGE.parents[1] / "docs" / "python.md").read_text()
 
 
-def test_in_place(tmp_path):
+def test_from_a_source_distribution(backend, tmp_path):
+    """It has no headers; the wheel made from it has the same tables as one of the source tree."""
+    tarfile.open(tmp_path / backend.build_sdist(str(tmp_path))).extractall(tmp_path)
+    folder = tmp_path / f"tenon-{tenon.__version__}"
+    done = subprocess.run([sys.executable, "-B", "build_backend.py", str(tmp_path)], cwd=folder, text=True, check=False,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=1500,
+                          env={**os.environ, "TN_NO_EXTENSION": "1"})
+    assert done.returncode == 0, done.stdout
+    wheel = zipfile.ZipFile(tmp_path / done.stdout.split()[-1])
+    assert wheel.read("tenon/_abi_tables.py").decode() == backend.abi_tables()
+
+
+def test_in_place(backend, tmp_path):
     """From a source tree, as with `pip install -e` or PYTHONPATH, the library is the one that was built there; where
     none was, it is said how to have one."""
     folder = tmp_path / "bindings" / "python"
     shutil.copytree(PACKAGE / "tenon", folder / "tenon", ignore=shutil.ignore_patterns("__pycache__", "lib", "_fast*"))
+    shutil.copytree(PACKAGE.parents[1] / "include", tmp_path / "include")
     env = {name: value for name, value in os.environ.items() if name not in ("TENON_LIBRARY", "LD_LIBRARY_PATH")}
     env["PYTHONPATH"] = str(folder)
 
@@ -119,6 +134,7 @@ def test_in_place(tmp_path):
     done = run()
     assert done.stdout.startswith("libtenon") or "set TENON_LIBRARY" in done.stderr and "make wheel" in done.stderr
     (folder / "tenon").rename(tmp_path / "tenon")
+    (tmp_path / "tenon" / "_abi_tables.py").write_text(backend.abi_tables())
     (tmp_path / "tenon" / "lib").symlink_to(os.path.dirname(os.environ["TENON_LIBRARY"]))
     env["PYTHONPATH"] = str(tmp_path)
     assert run().stdout.strip() == str(tmp_path / "tenon" / "lib" / "libtenon.so.0")

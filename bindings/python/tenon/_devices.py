@@ -59,7 +59,7 @@ class Properties:
     def __init__(self, raw: _abi.DeviceProperties) -> None:
         for name in ("name", "uuid", "bus", "architecture"):
             setattr(self, name, text(getattr(raw, name)))
-        for bit, name in enumerate(_abi.DEVICE_NUMBERS):
+        for bit, name in enumerate(_abi.device_numbers()):
             setattr(self, name, getattr(raw, name) if raw.known >> bit & 1 else None)
         knows = raw.known >> _abi.CAPABILITY_BIT & 1
         self.capability = (raw.capability.major, raw.capability.minor) if knows else None
@@ -143,7 +143,8 @@ class Device:
     <tensor 4 of f32 on cpu:0>
     """
 
-    _guard, _guard_class = "tn_device_guard", _abi.DeviceGuard
+    _guard = "tn_device_guard"
+    _guard_class: Any = _abi.DeviceGuard
 
     def __init__(self, address: int) -> None:
         self.address = address
@@ -317,7 +318,8 @@ class Stream:
     ('high', True)
     """
 
-    _guard, _guard_class = "tn_stream_guard", _abi.StreamGuard
+    _guard = "tn_stream_guard"
+    _guard_class: Any = _abi.StreamGuard
 
     def __init__(self, on: Any = None, *, priority: str = "default") -> None:
         if not isinstance(priority, str):

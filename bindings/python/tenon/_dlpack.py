@@ -32,7 +32,7 @@ _get = _python("PyCapsule_GetPointer", c_void_p, py_object, c_char_p)
 _rename = _python("PyCapsule_SetName", c_int, py_object, c_char_p)
 
 _DELETER = ctypes.CFUNCTYPE(None, c_void_p)
-FORMS = {VERSIONED: _abi.DlpackVersioned, LEGACY: _abi.DlpackManaged}
+FORMS: dict[bytes, Any] = {VERSIONED: _abi.DlpackVersioned, LEGACY: _abi.DlpackManaged}
 
 # Capsules that were given out, and under which name. They have no destructor: one in Python would run while
 # a consumer's exception is being raised, which Python does not allow, or after the interpreter's end. Those

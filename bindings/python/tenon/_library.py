@@ -98,10 +98,11 @@ class Library:
         return self._path
 
     def __getattr__(self, name: str) -> Any:
-        if name not in _abi.PROTOTYPES:
+        prototypes = _abi.prototypes()
+        if name not in prototypes:
             raise AttributeError(name)
         function = getattr(self._open(), name)
-        result, *arguments = (_abi.TYPES[letter] for letter in _abi.PROTOTYPES[name])
+        result, *arguments = map(_abi.type_of, prototypes[name].split())
         function.restype, function.argtypes = result, arguments
         setattr(self, name, function)
         return function

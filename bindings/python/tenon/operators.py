@@ -106,7 +106,7 @@ def _matmul_pack(kind: Kind, a: Any, result: Any, ta: _abi.Tensor, tb: _abi.Tens
                  to: _abi.Tensor, bias: _abi.Tensor | None, alpha: float, beta: float,
                  activation: str | None, transpose_a: bool, transpose_b: bool, acc: Any,
                  scales: tuple[Any, ...] = (None, None), out: Any = None) -> Call:
-    args = _abi.MatmulArgs()
+    args = _abi.MatmulArgs.__new__(_abi.MatmulArgs)  # struct_size is written with the rest
     _matmul.write(
         args, _MATMUL_SIZE, addressof(ta), addressof(tb), addressof(to),
         0 if bias is None else addressof(bias), alpha, beta,
@@ -251,7 +251,7 @@ def _attention_call(
     plain = (array is None and sinks is None and starts_q is None and starts_k is None
              and lengths is None and pages is None)
     extra = None if plain else tuple(map(view_or_none, given))
-    args = _abi.AttentionArgs()
+    args = _abi.AttentionArgs.__new__(_abi.AttentionArgs)  # struct_size is written with the rest
     _operands.into(args, 0, _ATTENTION_SIZE, addressof(tq), addressof(tk), addressof(tv), addressof(to),
                    0 if sums is None else addressof(sums))
     if extra is not None:
