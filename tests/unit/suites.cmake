@@ -1,3 +1,16 @@
+# One suite for each newer operator. unit.stack makes the calls that a line "unit.stack: OPERATOR(...)" in them lists.
+file(GLOB op_suites RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/unit/op_*.c")
+set(stack_operators "")
+foreach(suite IN LISTS op_suites)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${suite}")
+  file(STRINGS "${CMAKE_CURRENT_SOURCE_DIR}/${suite}" lines REGEX "unit\\.stack: OPERATOR\\(.*\\)")
+  foreach(line IN LISTS lines)
+    string(REGEX REPLACE ".*unit\\.stack: (OPERATOR\\(.*\\)).*" "\\1\n" line "${line}")
+    string(APPEND stack_operators "${line}")
+  endforeach()
+endforeach()
+file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/unit/stack_operators.def" @ONLY CONTENT "@stack_operators@")
+
 # The base floor.
 tenon_test(unit/base)
 tenon_test(unit/form)
@@ -27,9 +40,10 @@ if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
     set_target_properties(test_unit_stack PROPERTIES
       RUNTIME_OUTPUT_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/unit")
     target_link_libraries(test_unit_stack PRIVATE tenon tenon_flags)
-    target_include_directories(test_unit_stack PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}")
+    target_include_directories(test_unit_stack PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}"
+      "${CMAKE_CURRENT_BINARY_DIR}/unit")
     target_compile_definitions(test_unit_stack PRIVATE _GNU_SOURCE
-      EXPORTS="${CMAKE_CURRENT_SOURCE_DIR}/abi/exports.txt"
+      HEADERS="${PROJECT_SOURCE_DIR}/include/tenon"
       DEVICES="${PROJECT_SOURCE_DIR}/backends/described/devices")
     add_dependencies(test_unit_stack product)
     add_test(NAME unit.stack COMMAND test_unit_stack)
@@ -108,8 +122,7 @@ tenon_test(unit/ops_attention)
 tenon_test(unit/ops_attention_text)
 tenon_test(unit/ops_each)
 tenon_test(unit/problem_text)
-file(GLOB op_suites RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/unit/op_*.c")
-foreach(suite IN LISTS op_suites) # one for each newer operator
+foreach(suite IN LISTS op_suites)
   string(REGEX REPLACE "\\.c$" "" suite "${suite}")
   tenon_test(${suite})
 endforeach()
