@@ -23,7 +23,7 @@ static struct {
     tni_pool *ended; /* pool that the first read ended, or NULL */
 } process = {.turn = TNI_MUTEX_INIT, .lock = TNI_MUTEX_INIT};
 
-static _Thread_local tni_reader *mine; /* the calling thread's; NULL if it is not registered */
+static _Thread_local tni_reader *mine; /* the calling thread's, or NULL */
 
 void tni_settings_lock(void)
 {
@@ -109,7 +109,6 @@ void tni_reader_add(tni_reader *reader)
         reader->next->before = reader;
     process.readers = reader;
     tni_settings_unlock();
-    mine = reader;
 }
 
 void tni_reader_remove(tni_reader *reader)
@@ -122,7 +121,13 @@ void tni_reader_remove(tni_reader *reader)
     else
         process.readers = reader->next;
     tni_settings_unlock();
-    mine = NULL;
+    if (mine == reader)
+        mine = NULL;
+}
+
+void tni_reader_use(tni_reader *reader)
+{
+    mine = reader;
 }
 
 tn_context *tni_process_context(void)

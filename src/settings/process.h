@@ -16,11 +16,14 @@ typedef struct tni_reader {
  * their number of threads. */
 void tni_settings_load(void);
 
-/* Registers the calling thread as a reader, and unregisters it. */
+/* Registers a reader, and unregisters it. */
 void tni_reader_add(tni_reader *reader);
 void tni_reader_remove(tni_reader *reader);
 
-/* The published context; the caller releases it. Lock-free for registered threads. */
+/* Makes a registered reader the calling thread's. */
+void tni_reader_use(tni_reader *reader);
+
+/* The published context; the caller releases it. Lock-free for a thread with a reader. */
 tn_context *tni_process_context(void);
 
 /* Invalidates the cached context of every thread. */

@@ -107,6 +107,7 @@ static void get_known(void)
         return;
     }
     tni_reader_add(&known->reader);
+    tni_reader_use(&known->reader);
     mine = known;
 }
 
