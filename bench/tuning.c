@@ -2,8 +2,8 @@
  * Measures how often the same kernel is chosen, and how long one tuning takes. */
 #include "harness.h"
 
-#include "policy/tuning/store.h"
 #include "os/clock.h"
+#include "policy/tuning/store.h"
 #include "tenon/tenon.h"
 
 #include <stdio.h>

@@ -6,10 +6,10 @@
  *     r   the rest itself: must be read as nothing, unless it happens to be valid
  *     f   the original with changed bytes: two bytes for the offset and one for the change,
  *         repeated; must be read as nothing, unless the changes cancel out */
+#include "os/sha256.h"
 #include "policy/admission/admission_store.h"
 #include "policy/tuning/selection.h"
 #include "policy/tuning/store.h"
-#include "os/sha256.h"
 #include "settings/context.h"
 
 #include <ftw.h>

@@ -1,9 +1,9 @@
 /* Lists of known facts about kernels, and verdicts on them: any file is refused with a place, or
  * gives a list within its bounds; a verdict survives being written and read again. */
 #include "base/alloc.h"
+#include "op/op.h"
 #include "policy/admission/admission_store.h"
 #include "policy/admission/notes.h"
-#include "op/op.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

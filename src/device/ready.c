@@ -1,6 +1,6 @@
 /* Whether a device can be used, and the record of its loss. */
-#include "base/words.h"
 #include "base/epoch.h"
+#include "base/words.h"
 #include "device/platform/platforms.h"
 #include "device/stream/epoch.h"
 #include "os/fork.h"

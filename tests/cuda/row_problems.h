@@ -4,8 +4,8 @@
 #define TESTS_CUDA_ROW_PROBLEMS_H
 
 #include "../../backends/cuda/kernels/rows.h"
-#include "policy/admission/smoke.h"
 #include "op/op.h"
+#include "policy/admission/smoke.h"
 
 #include <stdbool.h>
 

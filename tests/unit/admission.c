@@ -4,9 +4,9 @@
 
 #include "scratch.h"
 
+#include "os/thread.h"
 #include "policy/admission/admission_store.h"
 #include "policy/admission/smoke.h"
-#include "os/thread.h"
 #include "settings/context.h"
 #include "tenon/module/kernel.h"
 #include "tenon/tenon.h"

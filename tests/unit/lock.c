@@ -3,12 +3,12 @@
 #include "sim.h"
 
 #include "base/alloc.h"
-#include "policy/lock/lock.h"
-#include "policy/tuning/selection.h"
-#include "policy/tuning/tuning.h"
 #include "fault/fault.h"
 #include "os/file.h"
 #include "os/thread.h"
+#include "policy/lock/lock.h"
+#include "policy/tuning/selection.h"
+#include "policy/tuning/tuning.h"
 #include "scratch.h"
 
 #define NEG(shape) "unary:f32:kind=neg,shape=" shape

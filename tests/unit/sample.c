@@ -4,8 +4,8 @@
 
 #include "scratch.h"
 
-#include "policy/admission/admission_store.h"
 #include "os/thread.h"
+#include "policy/admission/admission_store.h"
 #include "settings/context.h"
 #include "tenon/module/kernel.h"
 #include "tenon/tenon.h"

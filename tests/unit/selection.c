@@ -3,8 +3,8 @@
 #include "test.h"
 
 #include "base/alloc.h"
-#include "policy/tuning/selection.h"
 #include "fault/fault.h"
+#include "policy/tuning/selection.h"
 #include "tenon/module/kernel.h"
 #include "tenon/version.h"
 

@@ -1,7 +1,7 @@
 #include "sim.h"
 
-#include "policy/tuning/tuning.h"
 #include "os/clock.h"
+#include "policy/tuning/tuning.h"
 #include "tenon/module/library.h"
 #include "tenon/module/platform.h"
 

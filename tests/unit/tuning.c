@@ -1,13 +1,13 @@
 /* Tuning under a clock of the test's own: what noise must not change, what is kept and for how long. */
 #include "sim.h"
 
+#include "fault/fault.h"
+#include "os/cache/cache.h"
+#include "os/thread.h"
 #include "policy/tuning/store.h"
 #include "policy/tuning/times.h"
 #include "policy/tuning/tuning.h"
 #include "policy/tuning/tuning_time.h"
-#include "fault/fault.h"
-#include "os/cache/cache.h"
-#include "os/thread.h"
 #include "scratch.h"
 
 static char folder[SCRATCH_PATH];

@@ -13,8 +13,8 @@
 #include "attention.h"
 #include "base/checked.h"
 #include "base/words.h"
-#include "policy/backend_names/names.h"
 #include "op/fields.h"
+#include "policy/backend_names/names.h"
 #include "tenon/dtype.h"
 
 #include <errno.h>

@@ -1,9 +1,9 @@
 /* Several products at once: each is decided by the normal path; those with the same kernel run
  * together. */
 #include "base/alloc.h"
-#include "policy/admission/sample.h"
 #include "dispatch/plan.h"
 #include "matmul.h"
+#include "policy/admission/sample.h"
 #include "settings/context.h"
 #include "tenon/dtype.h"
 #include "tenon/matmul.h"

@@ -1,7 +1,7 @@
 /* Compares locks with machines and with each other. */
 #include "base/alloc.h"
-#include "policy/tuning/setup.h"
 #include "lock.h"
+#include "policy/tuning/setup.h"
 #include "settings/context.h"
 
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 #include "lock.h"
 
 #include "base/alloc.h"
-#include "policy/tuning/setup.h"
 #include "os/replace.h"
+#include "policy/tuning/setup.h"
 #include "settings/context.h"
 
 static const char where[] = "tn_lock_write";

@@ -2,8 +2,8 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "device/graph/graph.h"
 #include "check/inputs.h"
+#include "device/graph/graph.h"
 #include "os/clock.h"
 #include "times.h"
 #include "tuning.h"
