@@ -79,8 +79,7 @@ class Exports(script.Case):
         declared = sorted(_headers.read(script.source("include", "tenon")).functions)
         self.assertGreater(len(declared), 300)
         found = self.symbols(script.build.library)
-        self.assertIn("TENON_0", found)  # the version itself
-        del found["TENON_0"]
+        found.pop("TENON_0", None)  # the version itself, which GNU's linker exports and LLVM's does not
         self.assertEqual(sorted(found), declared)
         self.assertEqual({n: v for n, v in found.items() if v != "TENON_0"}, {})
 
