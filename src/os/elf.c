@@ -24,8 +24,25 @@ typedef struct elf_dynamic {
     uint64_t value;
 } elf_dynamic;
 
+typedef struct elf_relocation {
+    uint64_t offset, info;
+    int64_t addend;
+} elf_relocation;
+
 enum { ET_DYNAMIC = 3, SEGMENT_LOAD = 1, SEGMENT_DYNAMIC = 2 };
-enum { TAG_NEEDED = 1, TAG_STRTAB = 5, TAG_STRSZ = 10 };
+enum {
+    TAG_NEEDED = 1,
+    TAG_PLTRELSZ = 2,
+    TAG_STRTAB = 5,
+    TAG_RELA = 7,
+    TAG_RELASZ = 8,
+    TAG_STRSZ = 10,
+    TAG_JMPREL = 23,
+    TAG_INIT_ARRAY = 25,
+    TAG_FINI_ARRAY = 26,
+    TAG_INIT_ARRAYSZ = 27,
+    TAG_FINI_ARRAYSZ = 28
+};
 enum { MOST_SEGMENTS = 256, MOST_DYNAMIC = 4096, MOST_STRINGS = 16 << 20 };
 
 static const struct {
@@ -155,6 +172,54 @@ static uint64_t offset_of(const layout *in, uint64_t address)
     return UINT64_MAX;
 }
 
+/* Whether one loaded segment has all of these bytes in memory. */
+static bool is_loaded(const layout *in, uint64_t address, uint64_t bytes)
+{
+    for (size_t i = 0; i < in->segment_count; i++) {
+        const elf_segment *s = &in->segments[i];
+        const uint64_t size = s->memsz > s->filesz ? s->memsz : s->filesz;
+        if (s->type == SEGMENT_LOAD && address >= s->vaddr && bytes <= size &&
+            address - s->vaddr <= size - bytes)
+            return true;
+    }
+    return false;
+}
+
+/* Every relocation must change the library itself: the loader writes wherever it points to, and what
+ * is there differs from process to process, so that a probe in another process may survive it. */
+static tn_status check_relocations(const tni_elf_source *source, const layout *in, int64_t table,
+                                   int64_t size_tag, tn_error *err)
+{
+    enum { AT_ONCE = 128 };
+    elf_relocation some[AT_ONCE];
+    const uint64_t size = dynamic_value(in, size_tag),
+                   offset = offset_of(in, dynamic_value(in, table));
+    if (size == 0)
+        return TN_OK;
+    for (uint64_t done = 0; done < size; done += sizeof some) {
+        const size_t bytes = (size_t)(size - done < sizeof some ? size - done : sizeof some);
+        if (offset > source->size || !read_at(source, offset + done, some, bytes))
+            return fail_corrupt(err, "truncated: its relocations are beyond its end");
+        for (size_t i = 0; i < bytes / sizeof some[0]; i++) {
+            if ((uint32_t)some[i].info && !is_loaded(in, some[i].offset, 1))
+                return fail_corrupt(err,
+                                    "its relocations are invalid: one is outside its segments");
+        }
+    }
+    return TN_OK;
+}
+
+/* The loader calls the functions of these arrays, at the start and at the end. */
+static tn_status check_arrays(const layout *in, tn_error *err)
+{
+    const uint64_t starts = dynamic_value(in, TAG_INIT_ARRAYSZ);
+    const uint64_t ends = dynamic_value(in, TAG_FINI_ARRAYSZ);
+    if ((starts && !is_loaded(in, dynamic_value(in, TAG_INIT_ARRAY), starts)) ||
+        (ends && !is_loaded(in, dynamic_value(in, TAG_FINI_ARRAY), ends)))
+        return fail_corrupt(err, "its arrays of constructors or destructors are invalid");
+    return TN_OK;
+}
+
 /* Whether `strings` contains `word` followed by a terminator. Linkers share string tails, so it may
  * start at any offset. */
 static bool contains_string(const char *strings, size_t size, const char *word)
@@ -220,6 +285,12 @@ static tn_status inspect_file(const tni_elf_source *source, layout *in, tni_elf_
         status = fail_corrupt(err, "truncated: its string table is beyond its end");
     }
     tni_release(strings);
+    if (!status)
+        status = check_relocations(source, in, TAG_RELA, TAG_RELASZ, err);
+    if (!status)
+        status = check_relocations(source, in, TAG_JMPREL, TAG_PLTRELSZ, err);
+    if (!status)
+        status = check_arrays(in, err);
     return status;
 }
 

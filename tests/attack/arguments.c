@@ -33,7 +33,7 @@ static void damage_tensor(call *c)
     switch (dice_range(d, 0, 12)) {
     case 0: t->data = NULL; break;
     case 1: t->ndim = (int32_t)hostile_number(d); break;
-    case 2: t->ndim += dice_one_in(d, 2) ? 1 : -1; break;
+    case 2: t->ndim = (int32_t)((uint32_t)t->ndim + (dice_one_in(d, 2) ? 1 : UINT32_MAX)); break;
     case 3: o->shape[at] = hostile_number(d); break;
     case 4: o->shape[at] = dice_range(d, 0, 9); break;
     case 5: t->strides = o->strides, o->strides[at] = hostile_number(d); break;

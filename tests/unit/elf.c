@@ -29,13 +29,21 @@ enum {
     AT_LOAD = 64,
     AT_DYNAMIC = AT_LOAD + 56,
     AT_ENTRIES = AT_DYNAMIC + 56,
-    AT_NAMES = AT_ENTRIES + 64,
+    AT_RELOCATION = AT_ENTRIES + 112,
+    AT_NAMES = AT_RELOCATION + 24,
     ADDRESS = 0x10000,
     MOST = AT_NAMES + 256
 };
 /* Within a segment, and within the dynamic section. */
 enum { S_TYPE = 0, S_OFFSET = 8, S_ADDRESS = 16, S_SIZE = 32 };
-enum { D_NAMES = AT_ENTRIES + 8, D_NAMES_SIZE = AT_ENTRIES + 24, D_INIT_SIZE = AT_ENTRIES + 40 };
+enum {
+    D_NAMES = AT_ENTRIES + 8,
+    D_NAMES_SIZE = AT_ENTRIES + 24,
+    D_INIT_SIZE = AT_ENTRIES + 40,
+    D_INIT = AT_ENTRIES + 56,
+    D_RELOCATIONS = AT_ENTRIES + 72,
+    D_RELOCATIONS_SIZE = AT_ENTRIES + 88
+};
 
 typedef struct image {
     unsigned char bytes[MOST];
@@ -74,13 +82,21 @@ static image library(const char *names, size_t names_size)
     put(&to, AT_PHENTSIZE, 56, 2);
     put(&to, AT_PHNUM, 2, 2);
     put_segment(&to, AT_LOAD, 1, 0, to.size);
-    put_segment(&to, AT_DYNAMIC, 2, AT_ENTRIES, 64);
+    put_segment(&to, AT_DYNAMIC, 2, AT_ENTRIES, 112);
     put(&to, AT_ENTRIES, 5, 8);
     put(&to, D_NAMES, ADDRESS + AT_NAMES, 8);
     put(&to, AT_ENTRIES + 16, 10, 8);
     put(&to, D_NAMES_SIZE, names_size, 8);
     put(&to, AT_ENTRIES + 32, 27, 8);
     put(&to, D_INIT_SIZE, 3 * sizeof(void *), 8);
+    put(&to, AT_ENTRIES + 48, 25, 8);
+    put(&to, D_INIT, ADDRESS + AT_ENTRIES, 8);
+    put(&to, AT_ENTRIES + 64, 7, 8);
+    put(&to, D_RELOCATIONS, ADDRESS + AT_RELOCATION, 8);
+    put(&to, AT_ENTRIES + 80, 8, 8);
+    put(&to, D_RELOCATIONS_SIZE, 24, 8);
+    put(&to, AT_RELOCATION, ADDRESS + AT_ENTRIES, 8);
+    put(&to, AT_RELOCATION + 8, 8, 8);
     memcpy(to.bytes + AT_NAMES, names, names_size);
     return to;
 }
@@ -215,6 +231,13 @@ static void spoilt_fields_are_named(void **state)
         {D_NAMES, 8, UINT64_MAX, TN_CORRUPT, "its string table is invalid"},
         {D_NAMES_SIZE, 8, (16 << 20) + 1, TN_CORRUPT, "its string table is invalid"},
         {D_NAMES_SIZE, 8, 16 << 20, TN_CORRUPT, "truncated: its string table is beyond"},
+        {D_INIT_SIZE, 8, 1 << 20, TN_CORRUPT, "its arrays of constructors or destructors"},
+        {D_INIT_SIZE, 8, UINT64_MAX, TN_CORRUPT, "its arrays of constructors or destructors"},
+        {D_INIT, 8, 0, TN_CORRUPT, "its arrays of constructors or destructors are invalid"},
+        {D_RELOCATIONS, 8, 0, TN_CORRUPT, "truncated: its relocations are beyond its end"},
+        {D_RELOCATIONS_SIZE, 8, 1 << 20, TN_CORRUPT, "truncated: its relocations are beyond"},
+        {AT_RELOCATION, 8, 0, TN_CORRUPT, "one is outside its segments"},
+        {AT_RELOCATION, 8, UINT64_MAX, TN_CORRUPT, "one is outside its segments"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {

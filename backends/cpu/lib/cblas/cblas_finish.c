@@ -15,16 +15,21 @@
 
 #include "../../shared/family_end_inc.h"
 
-/* Adds a complex bias; the real and imaginary parts alternate. */
-#define ADD_COMPLEX(name, real)                                               \
-    static void name(const tni_finish_job *job, int64_t row)                  \
-    {                                                                         \
-        real *out = (real *)job->out + 2 * row * job->out_stride;             \
-        const real *bias = (const real *)job->bias + 2 * row * job->bias_row; \
-        for (int64_t i = 0; i < job->columns; i++) {                          \
-            out[2 * i] += bias[2 * i * job->bias_column];                     \
-            out[2 * i + 1] += bias[2 * i * job->bias_column + 1];             \
-        }                                                                     \
+/* Adds a complex bias; the real and imaginary parts alternate. Elements may be at any address. */
+#define ADD_COMPLEX(name, real)                                                  \
+    static void name(const tni_finish_job *job, int64_t row)                     \
+    {                                                                            \
+        real sum[2], more[2];                                                    \
+        const int64_t size = sizeof sum;                                         \
+        char *out = (char *)job->out + row * job->out_stride * size;             \
+        const char *bias = (const char *)job->bias + row * job->bias_row * size; \
+        for (int64_t i = 0; i < job->columns; i++) {                             \
+            memcpy(sum, out + i * size, sizeof sum);                             \
+            memcpy(more, bias + i * job->bias_column * size, sizeof more);       \
+            sum[0] += more[0];                                                   \
+            sum[1] += more[1];                                                   \
+            memcpy(out + i * size, sum, sizeof sum);                             \
+        }                                                                        \
     }
 ADD_COMPLEX(add_c64, float)
 ADD_COMPLEX(add_c128, double)
