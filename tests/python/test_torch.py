@@ -520,3 +520,10 @@ def test_only_writes_count_as_writes():
         tenon.fill(s, 1.0)
         tenon.copy(torch.ones(3, 3), s)
     assert s._version == before + 3
+
+
+@pytest.mark.parametrize("a, b", [((3,), (3, 0)), ((0,), (0, 4)), ((4, 0), (0,)), ((0,), (0,))])
+def test_products_of_empty_vectors(a, b):
+    """Tensors without elements have no address."""
+    x, y = torch.empty(a), torch.empty(b)
+    assert torch.equal(tenon.matmul(x, y), torch.matmul(x, y))

@@ -57,13 +57,14 @@ static const tn_platform_row *const platforms[] = {&platform, NULL};
 /* The module offers a kernel for each of these operators; and one for the CPU, of an operator that
  * does not exist: no platform needs it. */
 static bool offered[TN_OP_KIND_MAX];
+static int32_t only_f64; /* its kernel computes with f64 alone; or TN_OP_NONE */
 static char names[TN_OP_KIND_MAX][32];
 static tn_kernel_row rows[TN_OP_KIND_MAX];
 static const tn_kernel_row *kernels[TN_OP_KIND_MAX + 1];
 
 static tn_status toy_entry(const tn_host *host, const tn_module **out, tn_error *err)
 {
-    static const tn_dtype f32[] = {TN_F32, 0};
+    static const tn_dtype f32[] = {TN_F32, 0}, f64[] = {TN_F64, 0};
     static tn_kernel_row unknown;
     static tn_module module;
     size_t count = 0;
@@ -77,7 +78,7 @@ static tn_status toy_entry(const tn_host *host, const tn_module **out, tn_error 
                                    .platform = "toy",
                                    .op = op,
                                    .version = 1,
-                                   .dtypes = f32,
+                                   .dtypes = op == only_f64 ? f64 : f32,
                                    .flops_per_us = 1e9,
                                    .bytes_per_us = 1e9,
                                    .run = run};
@@ -154,6 +155,23 @@ static const tn_platform_report *find_report(const tn_platform_list *list, const
     return report;
 }
 
+static void kernels_of_f64_do_not_count(void **state)
+{
+    tn_platform_list *list = NULL;
+    tn_error err;
+    (void)state;
+    unsetenv("TENON_PLATFORM");
+    only_f64 = TN_OP_MATMUL;
+    tn_registration *toy = register_without(TN_OP_NONE);
+    only_f64 = TN_OP_NONE;
+    assert_string_not_equal(current_name(), "toy");
+    assert_int_equal(tn_platform_list_create(&list, &err), TN_OK);
+    assert_contains(tn_platform_list_choice(list),
+                    "not chosen as best: toy: it has no f32 kernel for matmul");
+    tn_platform_list_release(list);
+    tn_registration_release(toy);
+}
+
 static void one_kernel_does_not_make_it_best(void **state)
 {
     size_t toy_place, cpu_place;
@@ -171,13 +189,12 @@ static void one_kernel_does_not_make_it_best(void **state)
     (void)find_report(list, "cpu", &cpu_place);
     assert_true(toy_place > cpu_place);
     assert_int_equal(report->verdict, TN_PLATFORM_READY);
-    assert_contains(report->reason,
-                    "module toy found 1 device; not chosen as best: it has no kernel "
-                    "for permute, cast, ");
+    assert_contains(report->reason, "module toy found 1 device; not chosen as best: it has no f32 "
+                                    "kernel for permute, cast, ");
     assert_contains(report->reason, "softmax, norm, ");
     assert_contains(report->reason, "; select it by TENON_PLATFORM=toy or tn_platform_select");
     assert_contains(tn_platform_list_choice(list),
-                    "; not chosen as best: toy: it has no kernel for permute, ");
+                    "; not chosen as best: toy: it has no f32 kernel for permute, ");
     assert_null(strstr(tn_platform_list_choice(list), "also ready: toy"));
     tn_platform_list_release(list);
     tn_registration_release(toy);
@@ -258,6 +275,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_kernel_does_not_make_it_best),
+        cmocka_unit_test(kernels_of_f64_do_not_count),
         cmocka_unit_test(it_is_there_by_name),
         cmocka_unit_test(every_operator_makes_it_take_part),
         cmocka_unit_test(every_operator_counts),

@@ -501,7 +501,7 @@ def new_axis(tensor: _abi.Tensor, at: int) -> _abi.Tensor:
     shape, strides = list(tensor.dims), list(steps)
     shape.insert(at, 1)
     strides.insert(at, 1)
-    made = make_tensor(tensor.data, tuple(shape), tuple(strides), 1, tensor.dtype,
+    made = make_tensor(tensor.data or 0, tuple(shape), tuple(strides), 1, tensor.dtype,
                        tensor, tensor.flags, tensor.device_type, tensor.device_id)
     if hasattr(tensor, "source"):
         made.source = tensor.source

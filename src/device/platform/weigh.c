@@ -7,8 +7,17 @@
 
 TN_STATIC_ASSERT(TN_OP_KIND_MAX <= 64, "a set of operators is 64 bits");
 
-/* The operators that modules have kernels for on the platform, one bit per TN_OP_.... Operators that
- * this version does not know do not count. */
+/* Most programs compute with f32: a kernel of other dtypes alone does not serve them. */
+static bool computes_with_f32(const tn_kernel_row *row)
+{
+    const tn_dtype *dtype = row->dtypes;
+    while (*dtype && *dtype != TN_F32)
+        dtype++;
+    return *dtype == TN_F32;
+}
+
+/* The operators that modules have kernels of f32 for on the platform, one bit per TN_OP_.... Operators
+ * that this version does not know do not count. */
 static uint64_t count_operators(tni_registry *registry, const char *platform)
 {
     uint64_t operators = 0;
@@ -17,7 +26,8 @@ static uint64_t count_operators(tni_registry *registry, const char *platform)
         const tn_kernel_row *const *rows =
             tni_record_counts(record) ? record->table->kernels : NULL;
         for (; rows && *rows; rows++) {
-            if (tni_op_word((*rows)->op) && strcmp((*rows)->platform, platform) == 0)
+            if (tni_op_word((*rows)->op) && strcmp((*rows)->platform, platform) == 0 &&
+                computes_with_f32(*rows))
                 operators |= UINT64_C(1) << (*rows)->op;
         }
     }
@@ -68,9 +78,9 @@ void tni_platform_lacks_text(const tn_platform *platform, char *out, size_t size
     size_t used = 0;
     for (size_t op = 1; op < TN_OP_KIND_MAX && used < sizeof text; op++) {
         if (lacks >> op & 1)
-            used +=
-                (size_t)snprintf(text + used, sizeof text - used, "%s%s",
-                                 used ? ", " : "it has no kernel for ", tni_op_word((int32_t)op));
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%s",
+                                     used ? ", " : "it has no f32 kernel for ",
+                                     tni_op_word((int32_t)op));
     }
     tn_text_fit(out, size, text);
 }
