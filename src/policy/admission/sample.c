@@ -20,6 +20,7 @@ struct tni_sample {
     void *expected[TN_OP_OPERANDS_MAX]; /* the reference's outputs, dense; owned */
     size_t bytes[TN_OP_OPERANDS_MAX];
     int64_t low[TN_OP_OPERANDS_MAX];
+    tni_problem placed; /* the call's, with the alignments of its data; here to spare the stack */
 };
 
 static _Atomic uint64_t calls;
@@ -300,11 +301,11 @@ static tn_status fetch_outputs(const sampled *s, outputs *out, tn_error *err)
 tn_status tni_sample_compare(tni_sample *sample, const tni_plan *plan, const tni_problem *problem,
                              tn_stream *stream, tn_error *err)
 {
-    tni_problem placed = *problem;
-    const sampled s = {sample, plan, &placed, stream};
+    const sampled s = {sample, plan, &sample->placed, stream};
     tni_difference difference;
     outputs found = {.block = {0}};
-    tni_problem_place(&placed);
+    sample->placed = *problem;
+    tni_problem_place(&sample->placed);
     tn_status status = fetch_outputs(&s, &found, err);
     if (!status)
         status = compute_expected(&s, err);
