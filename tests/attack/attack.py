@@ -40,11 +40,13 @@ CPU_ONLY = ("forks", "files", "modules", "bits", "arguments")
 
 
 def find_python():
-    """The first Python here that has NumPy; None without."""
-    for name in (os.environ.get("TN_TEST_PYTHON"), sys.executable, "python3", "/usr/bin/python3"):
-        if name and not subprocess.run([name, "-c", "import numpy"], stdout=subprocess.DEVNULL,
-                                       stderr=subprocess.DEVNULL, check=False).returncode:
-            return name
+    """The first Python here that has PyTorch, or else NumPy; None without either."""
+    names = [name for name in (os.environ.get("TN_TEST_PYTHON"), sys.executable, "python3", "/usr/bin/python3") if name]
+    for package in ("torch", "numpy"):
+        for name in names:
+            if not subprocess.run([name, "-c", f"import numpy, {package}"], stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL, check=False).returncode:
+                return name
     return None
 
 
