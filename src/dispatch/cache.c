@@ -498,8 +498,9 @@ static bool may_make_plans(const tni_question *question, bool preparing)
 /* Binds the chosen candidate to a plan and caches it. If plans may not be made, uses the first
  * prepared candidate from `index` on; a plan of a candidate that was not chosen is not cached. Must
  * be called without the lock. */
-static tn_status bind_plan(const tni_question *question, bool preparing, const key *k,
-                           const tni_choice *choice, size_t index, tni_plan **out, tn_error *err)
+static TNI_OUT_OF_LINE tn_status bind_plan(const tni_question *question, bool preparing,
+                                           const key *k, const tni_choice *choice, size_t index,
+                                           tni_plan **out, tn_error *err)
 {
     tni_state like;
     tni_plan *made = NULL;

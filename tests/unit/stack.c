@@ -19,7 +19,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-/* tenon.h promises that 64 KiB are enough. The rest is for the caller's own frames. Seen: 43 KiB on a Neoverse-N1, 59 KiB
+/* tenon.h promises that 64 KiB are enough. The rest is for the caller's own frames. Seen: 46 KiB on a Neoverse-N1, 59 KiB
  * on a Xeon with AMX and an NVIDIA driver. */
 enum { LIMIT = 60 << 10, STACK = 1 << 20, GUARD = 64 << 10, CHILD_LIMIT_S = 120 };
 
