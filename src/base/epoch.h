@@ -1,7 +1,7 @@
 /* One number for everything that a remembered call depends on besides its arguments and settings:
  * modules, devices and their losses, verdicts, times, the lock, the features of the CPU, the
- * process. Whoever changes one of these calls tni_epoch_next after the change; whoever remembers
- * something reads tni_epoch_now before looking, and forgets it when the number differs. */
+ * process. Code that changes one of these calls tni_epoch_next after the change. Code that remembers
+ * a result reads tni_epoch_now before computing it, and forgets the result when the number differs. */
 #ifndef TNI_BASE_EPOCH_H
 #define TNI_BASE_EPOCH_H
 

@@ -84,7 +84,7 @@ typedef struct tni_op_class {
     size_t (*words)(const tn_op *op, uint64_t *out);
 
     /* Returns the setting whose value the op has in its own fields, so that the setting does not
-     * count for it; -1 if there is none. May be NULL. */
+     * count for it; otherwise -1. May be NULL. */
     tn_setting (*replaces)(const tn_op *op);
 
     /* Sets dimensions of the op, DIM bits, to 0 wherever they occur. */
