@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-/* Makes one of the operator's smoke problems; returns false if there is none for the dtype, or if the
+/* Makes one of the operator's smoke problems; returns false if the dtype has none, or if the
  * row does not support it. */
 static inline bool make_row_problem(const tn_kernel_row *row, size_t index, tn_dtype dtype,
                                     tn_op *out)
