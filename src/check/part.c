@@ -149,15 +149,31 @@ static tn_status visit_edges(const tour *t)
     return status;
 }
 
+/* Returns how many random parts are checked: about 4096 outputs and at least 16 parts, but only one part
+ * more than 2e9 operations allow. */
+static int64_t count_random(const tn_op *op)
+{
+    enum { OUTPUTS = 4096, PARTS_LEAST = 16 };
+    const tn_layout *layout = output_of(op);
+    int32_t dims = dims_of(op);
+    int64_t row = dims < layout->rank ? layout->shape[dims] : 1, parts = 1;
+    int64_t visits = OUTPUTS / (row > 0 ? row : 1);
+    double flops, bytes;
+    tni_op_class_of(op->kind)->cost(op, &flops, &bytes);
+    for (int32_t d = 0; d < dims; d++)
+        parts *= layout->shape[d];
+    visits = visits < PARTS_LEAST ? PARTS_LEAST : visits;
+    return (double)visits * (flops / (double)parts) <= 2e9
+               ? visits
+               : (int64_t)(2e9 / (flops / (double)parts)) + 1;
+}
+
 static tn_status visit_random(const tour *t, tn_generator *generator)
 {
-    enum { OUTPUTS = 4096, ROWS_LEAST = 16 };
     const tn_layout *layout = output_of(t->op);
+    const int64_t visits = count_random(t->op);
     int32_t dims = dims_of(t->op);
-    int64_t row = dims < layout->rank ? layout->shape[dims] : 1,
-            visits = OUTPUTS / (row > 0 ? row : 1);
     tn_status status = TN_OK;
-    visits = visits < ROWS_LEAST ? ROWS_LEAST : visits;
     for (int64_t i = 0; i < visits && !status; i++) {
         double at[TN_OP_RANK_MAX];
         tni_part part;

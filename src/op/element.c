@@ -51,9 +51,14 @@ static double decode(const format *f, uint32_t bits)
         return f->top == TOP_IEEE && rest == most + 1 ? (bits & sign ? -INFINITY : INFINITY) : NAN;
     uint32_t one = UINT32_C(1) << f->mantissa, fraction = rest & (one - 1);
     int exponent = (int)(rest >> f->mantissa);
-    double value = exponent == 0
-                       ? ldexp((double)fraction, 1 - f->bias - f->mantissa)
-                       : ldexp((double)(fraction | one), exponent - f->bias - f->mantissa);
+    double value;
+    if (exponent == 0) {
+        value = ldexp((double)fraction, 1 - f->bias - f->mantissa);
+    } else {
+        uint64_t wide = (uint64_t)(exponent - f->bias + 1023) << 52 | (uint64_t)fraction
+                                                                          << (52 - f->mantissa);
+        memcpy(&value, &wide, sizeof value);
+    }
     return bits & sign ? -value : value;
 }
 

@@ -372,6 +372,10 @@ tn_status tni_attention_bounds_init(tni_bounds *bounds, tn_error *err)
     rows *made = tni_alloc_zeroed(1, sizeof *made);
     bool whole = false;
     if (made) {
+        made->bounds = bounds;
+        made->run =
+            (tn_run){.struct_size = sizeof made->run, .op = bounds->op, .data = bounds->data};
+        made->params = tn_attention_params(&made->run);
         made->at = &made->params;
         made->pairs = tni_alloc_zeroed((size_t)at->keys + 1, sizeof made->pairs[0]);
         made->columns = tni_alloc_zeroed((size_t)width, sizeof made->columns[0]);
@@ -382,9 +386,6 @@ tn_status tni_attention_bounds_init(tni_bounds *bounds, tn_error *err)
         tni_attention_bounds_release(bounds);
         return tni_no_memory(err, "tn_check", "the bounds of a row");
     }
-    made->bounds = bounds;
-    made->run = (tn_run){.struct_size = sizeof made->run, .op = bounds->op, .data = bounds->data};
-    made->params = tn_attention_params(&made->run);
     made->products = tni_bounds_gathered((double)at->size) + 8;
     made->values = tni_bounds_gathered((double)at->value_size) + 8;
     if (dtype == TN_F32)
