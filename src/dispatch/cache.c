@@ -1,9 +1,8 @@
-/* The plan cache. Plans are found by their key words and bounded per device. In front of it, each
- * thread has a small cache that takes no lock.
+/* The plan cache: a table that all threads share. Plans are found by their key words and bounded per
+ * device. In front of it, each thread remembers its latest calls (fast_path.c) and takes no lock.
  *
- * A thread's place holds a reference to its plan, so an evicted plan lives until the threads that
- * hold it look again. Eviction gives every plan that was used since the last eviction pass another
- * round. */
+ * Calls hold references to their plans, so an evicted plan lives until the threads that remember it
+ * look again. Eviction gives every plan that was used since the last eviction pass another round. */
 #include "plan.h"
 
 #include "base/alloc.h"
@@ -16,7 +15,7 @@
 #include "settings/context.h"
 #include "thread_state.h"
 
-enum { BUCKETS = 4096, STATE_BUCKETS = 256, PLACES = 64, KEY_MOST = TNI_KEY_MOST + 4 };
+enum { BUCKETS = 4096, STATE_BUCKETS = 256, KEY_MOST = TNI_KEY_MOST + 4 };
 
 /* The plans of one device, newest first. */
 typedef struct shelf {
@@ -30,16 +29,9 @@ typedef struct shelf {
     int64_t shared;
 } shelf;
 
-/* One plan that a thread has. */
-typedef struct place {
-    tni_plan *plan;
-    int32_t uses; /* nested calls of this thread that are running it now */
-} place;
-
 typedef struct thread {
     tni_thread_kept kept; /* must be first: other code points to this member */
     struct thread *next, *before;
-    place places[PLACES];
 } thread;
 
 static thread *current_thread(void)
@@ -124,25 +116,21 @@ static void thread_ends(tni_thread_end *end)
         ending->next->before = ending->before;
     cache.hits += atomic_load_explicit(&ending->kept.hits, memory_order_relaxed);
     unlock_cache();
-    for (size_t i = 0; i < PLACES; i++)
-        tni_plan_release(ending->places[i].plan);
     tni_release(ending);
 }
 
-/* Returns NULL if out of memory: then every call looks in the shared table. */
-static thread *this_thread(void)
+/* Adds the calling thread to the list. Does nothing if out of memory: then the thread remembers no
+ * calls. */
+static void add_thread(void)
 {
-    if (current_thread())
-        return current_thread();
     thread *made = tni_alloc_zeroed(1, sizeof *made);
     if (!made)
-        return NULL;
+        return;
     made->kept.end.run = thread_ends;
     if (!tni_thread_end_add(&made->kept.end)) {
         tni_release(made);
-        return NULL;
+        return;
     }
-    tni_once_run(&watched, watch_forks);
     lock_cache();
     made->next = cache.threads;
     if (made->next)
@@ -150,42 +138,11 @@ static thread *this_thread(void)
     cache.threads = made;
     unlock_cache();
     tni_thread_state_own.kept = &made->kept;
-    return made;
-}
-
-static bool find_in_thread(const key *k, tni_lease *out)
-{
-    thread *here = current_thread();
-    place *at = here ? &here->places[k->hash % PLACES] : NULL;
-    if (!at || !at->plan || !has_key(at->plan, k) || !tni_lease_again(&here->kept, at->plan))
-        return false;
-    at->uses++;
-    *out = (tni_lease){.plan = at->plan, .uses = &at->uses};
-    return true;
-}
-
-/* Lends a plan whose reference the caller holds. Stores it in the thread's place, unless the plan
- * in that place is running. */
-static void lend_plan(tni_plan *plan, tni_lease *out)
-{
-    thread *here = this_thread();
-    place *at = here ? &here->places[plan->hash % PLACES] : NULL;
-    if (!at || at->uses > 0 || atomic_load_explicit(&plan->dead, memory_order_acquire)) {
-        *out = (tni_lease){.plan = plan};
-        return;
-    }
-    tni_plan_release(at->plan);
-    at->plan = plan;
-    at->uses = 1;
-    *out = (tni_lease){.plan = plan, .uses = &at->uses};
 }
 
 void tni_lease_end(tni_lease *lease)
 {
-    if (lease->uses)
-        --*lease->uses;
-    else
-        tni_plan_release(lease->plan);
+    tni_plan_release(lease->plan);
 }
 
 /* The functions below need the lock, except where they say otherwise. */
@@ -246,7 +203,7 @@ static shelf *shelf_of(const tn_device *device)
 
 static tni_plan **bucket_of(uint64_t hash)
 {
-    return &cache.buckets[hash / PLACES % BUCKETS];
+    return &cache.buckets[hash % BUCKETS];
 }
 
 static tni_plan *find_plan(const key *k)
@@ -565,26 +522,34 @@ static tni_plan *find_in_table(const tni_question *question, const key *k, bool 
     return found;
 }
 
+/* Returns the plan, with a reference for the caller. Sets `stands_in` if it was made for less
+ * alignment, or for a kernel that was not chosen. Replaces the key, which
+ * requests of the policies may change. Must be called without the lock. */
+static tn_status find_or_make(const tni_question *question, bool preparing, bool keeps, key *k,
+                              tni_lease *out, tn_error *err)
+{
+    const bool serves = question->recorded || !may_make_plans(question, preparing);
+    tni_decide_request(question);
+    make_key(question, k);
+    out->plan = keeps ? find_in_table(question, k, serves) : NULL;
+    tn_status status = out->plan ? TN_OK : choose_and_bind(question, preparing, k, &out->plan, err);
+    if (!status && out->plan) /* both hold or neither does */
+        out->stands_in = serves && (!has_key(out->plan, k) || atomic_load(&out->plan->dead));
+    return status;
+}
+
 tn_status tni_lease_acquire(const tni_question *question, bool preparing, tni_lease *out,
                             tn_error *err)
 {
+    const bool keeps = question->context->value[TN_SETTING_PLAN_CACHE_SIZE] > 0;
     key k;
-    bool keeps = question->context->value[TN_SETTING_PLAN_CACHE_SIZE] > 0;
-    make_key(question, &k);
-    if (keeps && find_in_thread(&k, out))
-        return TN_OK;
-    tni_decide_request(question);
-    make_key(question, &k);
+    *out = (tni_lease){0};
     tni_once_run(&watched, watch_forks);
-    bool serves = question->recorded || !may_make_plans(question, preparing);
-    tni_plan *plan = keeps ? find_in_table(question, &k, serves) : NULL;
-    tn_status status = plan ? TN_OK : choose_and_bind(question, preparing, &k, &plan, err);
-    if (!status && plan) { /* both hold or neither does */
-        bool stands_in = serves && (!has_key(plan, &k) || atomic_load(&plan->dead));
-        lend_plan(plan, out);
-        out->stands_in = stands_in;
-    }
-    return status;
+    if (!current_thread())
+        add_thread();
+    make_key(question, &k);
+    out->plan = keeps ? find_in_table(question, &k, false) : NULL;
+    return out->plan ? TN_OK : find_or_make(question, preparing, keeps, &k, out, err);
 }
 
 /* The public functions. */

@@ -75,8 +75,6 @@ tn_device *tni_plan_device(const tni_plan *plan);
  * until tni_lease_end. With `preparing`, the plan is also made if plan.only_prepared is set. */
 typedef struct tni_lease {
     tni_plan *plan;
-    int32_t *uses;  /* counter in the thread's place for the plan; NULL: the lease holds a
-                     * reference */
     bool stands_in; /* replaces a plan that may not be made now: must not be remembered for the
                      * question */
 } tni_lease;

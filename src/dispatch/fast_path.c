@@ -17,7 +17,7 @@
 #include "thread_state.h"
 
 enum {
-    CALLS = 32,
+    CALLS = 64,
     TENSOR_WORDS = 3 + 2 * TN_OP_RANK_MAX,
     WORDS_MOST = 2 + TN_OP_OPERANDS_MAX * TENSOR_WORDS + 8 + TN_OP_RANK_MAX
 };
