@@ -112,7 +112,7 @@ tn_status tni_plan_bind(const tni_question *question, const tni_contender *chose
         tni_state_release(state);
         return tni_no_memory(err, where, "a plan");
     }
-    atomic_init(&made->references, 1);
+    tni_references_init(&made->references);
     atomic_init(&made->dead, false);
     atomic_init(&made->used, true);
     made->kernel = chosen->kernel;
@@ -134,7 +134,7 @@ tn_status tni_plan_bind(const tni_question *question, const tni_contender *chose
 
 void tni_plan_release(tni_plan *plan)
 {
-    if (!plan || atomic_fetch_sub_explicit(&plan->references, 1, memory_order_acq_rel) != 1)
+    if (!plan || !tni_references_drop(&plan->references))
         return;
     tni_state_release(plan->state);
     tni_release(plan);

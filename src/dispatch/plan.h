@@ -2,13 +2,14 @@
 #ifndef TNI_DISPATCH_PLAN_H
 #define TNI_DISPATCH_PLAN_H
 
+#include "base/references.h"
 #include "dispatch.h"
 #include "thread_state.h"
 
 /* The kernel's own plan, and the key of the problems that it serves: those with the same key words,
  * leaving out the row's free dimensions. Reference counted by plans. */
 typedef struct tni_state {
-    _Atomic int64_t references;
+    tni_references references;
     struct tni_state *next; /* in the cache's list of shared states; under the cache's lock */
     int64_t kept;           /* number of cached plans that use it; under the cache's lock */
     const tni_kernel *kernel;
@@ -28,7 +29,7 @@ static inline tni_alignments tni_state_alignments(const tni_state *state)
 }
 
 struct tni_plan {
-    _Atomic int64_t references;
+    tni_references references;
     _Atomic bool dead; /* evicted: a thread that still finds it makes another one */
     _Atomic bool used; /* since the last eviction pass */
     const tni_kernel *kernel;
@@ -78,7 +79,7 @@ tn_status tni_plan_bind(const tni_question *question, const tni_contender *chose
 
 static inline tni_plan *tni_plan_retain(tni_plan *plan)
 {
-    atomic_fetch_add_explicit(&plan->references, 1, memory_order_relaxed);
+    tni_references_add(&plan->references);
     return plan;
 }
 

@@ -24,7 +24,7 @@ void tni_state_init(const tni_question *question, const tni_contender *of, tni_s
     const tni_kernel *kernel = of->kernel;
     tn_op op;
     tni_op_free(question->op, kernel->row->free_dims, &op);
-    atomic_init(&out->references, 1);
+    tni_references_init(&out->references);
     out->next = NULL;
     out->kept = 0;
     out->kernel = kernel;
@@ -98,7 +98,7 @@ tn_status tni_state_make(const tni_question *question, const tni_state *like, tn
         return tni_no_memory(err, where, "a plan");
     tn_error said = {0};
     *made = *like;
-    atomic_init(&made->references, 1);
+    tni_references_init(&made->references);
     tn_status status = make_native(question, made, &said);
     if (tni_declined_by(status))
         tni_declined_note(made, said.message);
@@ -118,7 +118,7 @@ tn_status tni_state_make(const tni_question *question, const tni_state *like, tn
 
 tni_state *tni_state_retain(tni_state *state)
 {
-    atomic_fetch_add_explicit(&state->references, 1, memory_order_relaxed);
+    tni_references_add(&state->references);
     return state;
 }
 
@@ -126,7 +126,7 @@ tni_state *tni_state_retain(tni_state *state)
 void tni_state_release(tni_state *state)
 {
     tni_call call;
-    if (!state || atomic_fetch_sub_explicit(&state->references, 1, memory_order_acq_rel) != 1)
+    if (!state || !tni_references_drop(&state->references))
         return;
     const tn_kernel_row *row = state->kernel->row;
     if (row->plan_release && state->made_with.plan &&

@@ -4,7 +4,7 @@
 #include "os/thread.h"
 #include "views.h"
 
-static tn_context defaults = {.references = 1};
+static tn_context defaults = {.references = {1}};
 static tni_once made = TNI_ONCE_INIT;
 
 static void make_defaults(void)
@@ -22,13 +22,13 @@ const tn_context *tni_context_defaults(void)
 tn_context *tn_context_retain(tn_context *context)
 {
     if (context)
-        atomic_fetch_add_explicit(&context->references, 1, memory_order_relaxed);
+        tni_references_add(&context->references);
     return context;
 }
 
 void tn_context_release(tn_context *context)
 {
-    if (!context || atomic_fetch_sub_explicit(&context->references, 1, memory_order_acq_rel) != 1)
+    if (!context || !tni_references_drop(&context->references))
         return;
     tni_rules_release(context->rules);
     tni_release(context);
@@ -40,7 +40,7 @@ static tn_context *copy_context(const tn_context *from, int32_t depth)
     tn_context *made_one = tni_alloc(sizeof *made_one);
     if (!made_one)
         return NULL;
-    atomic_init(&made_one->references, 1);
+    tni_references_init(&made_one->references);
     made_one->rules = from->rules;
     made_one->next = NULL;
     made_one->depth = depth > from->depth ? depth : from->depth;

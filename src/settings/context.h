@@ -2,6 +2,7 @@
 #ifndef TNI_SETTINGS_CONTEXT_H
 #define TNI_SETTINGS_CONTEXT_H
 
+#include "base/references.h"
 #include "rules.h"
 #include "tenon/context.h"
 
@@ -21,7 +22,7 @@ enum { TNI_DEPTH_PROCESS = TN_LEVEL_PROCESS };
 enum { TNI_CONTEXT_NOTES = 8 };
 
 struct tn_context {
-    _Atomic int64_t references;
+    tni_references references;
     tni_rules *rules;
     struct tn_context *next; /* in the list of replaced contexts that a reader may still use */
     int32_t depth;           /* the deepest that it contains */

@@ -1,5 +1,6 @@
 #include "base/alloc.h"
 #include "base/checked.h"
+#include "base/references.h"
 #include "context.h"
 
 #include <stdatomic.h>
@@ -8,7 +9,7 @@ static const char where[] = "rules";
 
 /* One allocation: this, the rules, then their texts. */
 struct tni_rules {
-    _Atomic int64_t references;
+    tni_references references;
     size_t count;
     size_t text_bytes;
     tni_rule items[];
@@ -33,13 +34,13 @@ tni_rules *tni_rules_retain(const tni_rules *rules)
 {
     tni_rules *mine = (tni_rules *)(uintptr_t)rules;
     if (mine)
-        atomic_fetch_add_explicit(&mine->references, 1, memory_order_relaxed);
+        tni_references_add(&mine->references);
     return mine;
 }
 
 void tni_rules_release(tni_rules *rules)
 {
-    if (rules && atomic_fetch_sub_explicit(&rules->references, 1, memory_order_acq_rel) == 1)
+    if (rules && tni_references_drop(&rules->references))
         tni_release(rules);
 }
 
@@ -125,7 +126,7 @@ static tni_rules *allocate_rules(size_t count, size_t text_bytes)
     tni_rules *rules = tni_alloc(bytes);
     if (!rules)
         return NULL;
-    atomic_init(&rules->references, 1);
+    tni_references_init(&rules->references);
     rules->count = rules->text_bytes = 0;
     return rules;
 }

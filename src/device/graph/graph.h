@@ -6,6 +6,7 @@
 #define TNI_DEVICE_GRAPH_H
 
 #include "base/buffer.h"
+#include "base/references.h"
 #include "device/stream/scratch.h"
 #include "tenon/graph.h"
 
@@ -21,7 +22,7 @@ typedef struct tni_graph_step {
 /* The part of a graph that a trail keeps: its text only, so that the graph can be released before
  * its trace. */
 typedef struct tni_graph_words {
-    _Atomic int32_t holders;
+    tni_references references;
     char text[];
 } tni_graph_words;
 

@@ -150,7 +150,7 @@ static tn_status write_words(tn_graph *graph, const char *where, tn_error *err)
     size_t size = strlen(written) + 1;
     graph->words = tni_alloc(sizeof *graph->words + size);
     if (graph->words) {
-        atomic_init(&graph->words->holders, 1);
+        tni_references_init(&graph->words->references);
         memcpy(graph->words->text, written, size);
     }
     tni_buffer_release(&text);

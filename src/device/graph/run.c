@@ -8,7 +8,7 @@
 static void release_words(void *object)
 {
     tni_graph_words *words = object;
-    if (words && atomic_fetch_sub(&words->holders, 1) == 1)
+    if (words && tni_references_drop(&words->references))
         tni_release(words);
 }
 
@@ -21,7 +21,7 @@ static void write_trace(const void *object, tni_buffer *out)
 /* Records what ran, for the message of a fault that shows only later. */
 static void leave_trace(tn_graph *graph, tn_stream *stream)
 {
-    atomic_fetch_add(&graph->words->holders, 1);
+    tni_references_add(&graph->words->references);
     tni_trail_add(stream, &(tni_trace){graph->words, write_trace, release_words});
 }
 

@@ -104,8 +104,7 @@ tn_status tn_stream_wrap(tn_device *device, void *raw, tn_stream **out, tn_error
 void tn_stream_release(tn_stream *stream)
 {
     tni_call call;
-    if (!stream || stream->kind == TNI_STREAM_STANDARD ||
-        atomic_fetch_sub_explicit(&stream->holders, 1, memory_order_acq_rel) > 1)
+    if (!stream || stream->kind == TNI_STREAM_STANDARD || !tni_references_drop(&stream->references))
         return;
     tni_graph_cancel(stream);
     tni_trail_end(stream);

@@ -2,6 +2,7 @@
 #ifndef TNI_DEVICE_STREAM_H
 #define TNI_DEVICE_STREAM_H
 
+#include "base/references.h"
 #include "device/device.h"
 #include "tenon/event.h"
 
@@ -12,7 +13,7 @@ struct tni_trail;
 struct tn_graph;
 
 struct tn_stream {
-    _Atomic int32_t holders; /* reference count; unused for the default stream */
+    tni_references references; /* unused for the default stream */
     int32_t kind;
     int32_t priority;
     _Atomic int32_t epoch; /* epoch it was made in; default stream: the device's epoch */

@@ -6,7 +6,7 @@
 static void retain_stream(tn_stream *stream)
 {
     if (stream->kind != TNI_STREAM_STANDARD)
-        atomic_fetch_add_explicit(&stream->holders, 1, memory_order_relaxed);
+        tni_references_add(&stream->references);
 }
 
 /* Returns false if out of memory; never if the device had an entry before. */

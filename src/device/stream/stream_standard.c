@@ -13,7 +13,7 @@ tn_stream *tni_stream_allocate(tn_device *device, int32_t kind, int32_t priority
     stream->kind = kind;
     stream->priority = priority;
     stream->device = device;
-    atomic_init(&stream->holders, 1);
+    tni_references_init(&stream->references);
     atomic_init(&stream->epoch, kind == TNI_STREAM_STANDARD ? 0 : tni_device_epoch(device));
     return stream;
 }

@@ -9,19 +9,19 @@ tni_owner *tni_owner_create(tn_device *device, size_t dims)
     if (!owner)
         return NULL;
     *owner = (tni_owner){.device = device};
-    atomic_init(&owner->holders, 1);
+    tni_references_init(&owner->references);
     return owner;
 }
 
 void tni_owner_retain(tni_owner *owner)
 {
     if (owner)
-        atomic_fetch_add_explicit(&owner->holders, 1, memory_order_relaxed);
+        tni_references_add(&owner->references);
 }
 
 void tni_owner_release(tni_owner *owner)
 {
-    if (!owner || atomic_fetch_sub_explicit(&owner->holders, 1, memory_order_acq_rel) > 1)
+    if (!owner || !tni_references_drop(&owner->references))
         return;
     if (owner->memory)
         tni_memory_release(owner->device, owner->memory, owner->epoch);

@@ -3,13 +3,14 @@
 #ifndef TNI_DEVICE_TENSOR_H
 #define TNI_DEVICE_TENSOR_H
 
+#include "base/references.h"
 #include "device/memory/memory.h"
 #include "device/platform/platforms.h"
 #include "tenon/dlpack.h"
 
 /* What tn_tensor.owner points to. Freed with the last tensor or DLPack form that holds it. */
 typedef struct tni_owner {
-    _Atomic int64_t holders;
+    tni_references references;
     tn_device *device;
     void *memory;                /* device memory, freed with the owner; or NULL */
     uint32_t epoch;              /* epoch of the memory */
