@@ -40,30 +40,13 @@ static thread *current_thread(void)
 }
 
 static struct {
-    tni_mutex lock;
+    tni_fork_lock lock;
     tni_plan *buckets[BUCKETS];
     tni_state *states[STATE_BUCKETS];
     shelf *shelves;
     thread *threads;
     int64_t hits; /* of threads that ended, and of lookups in the shared table */
-} cache = {.lock = TNI_MUTEX_INIT};
-static tni_once watched = TNI_ONCE_INIT;
-
-static void lock_cache(void)
-{
-    tni_mutex_lock(&cache.lock);
-}
-
-static void unlock_cache(void)
-{
-    tni_mutex_unlock(&cache.lock);
-}
-
-static void watch_forks(void)
-{
-    static const tni_fork_hook hook = {lock_cache, unlock_cache, unlock_cache};
-    tni_fork_watch(&hook);
-}
+} cache = {.lock = {TNI_FORK_LOCK_INIT}};
 
 /* The key of a plan: the op with the alignments that some kernel distinguishes, the device and its
  * epoch, the context settings that the op reads, and everything else that affects the choice. */
@@ -110,12 +93,12 @@ static void thread_ends(tni_thread_end *end)
         tni_thread_state_own.kept = NULL;
     if (ending->kept.fast_path)
         ending->kept.fast_path_release(ending->kept.fast_path);
-    lock_cache();
+    tni_fork_lock_acquire(&cache.lock);
     *(ending->before ? &ending->before->next : &cache.threads) = ending->next;
     if (ending->next)
         ending->next->before = ending->before;
     cache.hits += atomic_load_explicit(&ending->kept.hits, memory_order_relaxed);
-    unlock_cache();
+    tni_fork_lock_release(&cache.lock);
     tni_release(ending);
 }
 
@@ -131,12 +114,12 @@ static void add_thread(void)
         tni_release(made);
         return;
     }
-    lock_cache();
+    tni_fork_lock_acquire(&cache.lock);
     made->next = cache.threads;
     if (made->next)
         made->next->before = made;
     cache.threads = made;
-    unlock_cache();
+    tni_fork_lock_release(&cache.lock);
     tni_thread_state_own.kept = &made->kept;
 }
 
@@ -304,11 +287,11 @@ static tni_plan *find_of_alignment(const tni_question *question, const key *k, b
 static void write_unaligned(const tni_question *question, const key *k, tni_buffer *out)
 {
     tn_op op = *question->op;
-    lock_cache();
+    tni_fork_lock_acquire(&cache.lock);
     const tni_plan *plan = find_of_alignment(question, k, false);
     if (plan)
         tni_alignments_set(&op, tni_key_alignments(plan->key));
-    unlock_cache();
+    tni_fork_lock_release(&cache.lock);
     if (plan)
         tni_problem_write(&op, question->device->id, out);
 }
@@ -346,11 +329,11 @@ static tni_state *share_state(const tni_question *question, const tni_contender 
                               tni_state *like)
 {
     tni_state_init(question, of, like);
-    lock_cache();
+    tni_fork_lock_acquire(&cache.lock);
     tni_state *found = find_state(like);
     if (found)
         tni_state_retain(found);
-    unlock_cache();
+    tni_fork_lock_release(&cache.lock);
     return found;
 }
 
@@ -389,13 +372,12 @@ static void choose_candidate(tni_choice *choice, size_t index)
 static size_t find_kept(const tni_question *question, const key *k, const tni_choice *choice)
 {
     size_t index = 0;
-    tni_once_run(&watched, watch_forks);
-    lock_cache();
+    tni_fork_lock_acquire(&cache.lock);
     const tni_plan *plan = find_plan(k);
     plan = plan ? plan : find_of_alignment(question, k, true);
     while (index < choice->admitted && !(plan && choice->candidates[index].kernel == plan->kernel))
         index++;
-    unlock_cache();
+    tni_fork_lock_release(&cache.lock);
     return index;
 }
 
@@ -423,7 +405,7 @@ static tni_plan *insert_plan(const tni_question *question, const key *k, bool sh
     int64_t most = tn_setting_value(question->context, TN_SETTING_PLAN_CACHE_SIZE);
     int64_t most_bytes = tn_setting_value(question->context, TN_SETTING_PLAN_CACHE_BYTES);
     tni_plan *gone = NULL;
-    lock_cache();
+    tni_fork_lock_acquire(&cache.lock);
     shelf *on = shelf_of(question->device);
     tni_plan *other = find_plan(k);
     if (other) {
@@ -436,7 +418,7 @@ static tni_plan *insert_plan(const tni_question *question, const key *k, bool sh
         gone = evict_plans(on, most, most_bytes);
     }
     bool kept = !other && made->key_count > 0 && find_plan(k) == made;
-    unlock_cache();
+    tni_fork_lock_release(&cache.lock);
     release_all(gone);
     if (other) {
         tni_plan_release(made);
@@ -509,7 +491,7 @@ static tn_status choose_and_bind(const tni_question *question, bool preparing, c
 /* With `serves`, also accepts a plan that was made for less alignment. */
 static tni_plan *find_in_table(const tni_question *question, const key *k, bool serves)
 {
-    lock_cache();
+    tni_fork_lock_acquire(&cache.lock);
     tni_plan *found = find_plan(k);
     if (!found && serves)
         found = find_of_alignment(question, k, true);
@@ -518,7 +500,7 @@ static tni_plan *find_in_table(const tni_question *question, const key *k, bool 
         atomic_store_explicit(&found->used, true, memory_order_relaxed);
         cache.hits++;
     }
-    unlock_cache();
+    tni_fork_lock_release(&cache.lock);
     return found;
 }
 
@@ -544,7 +526,6 @@ tn_status tni_lease_acquire(const tni_question *question, bool preparing, tni_le
     const bool keeps = question->context->value[TN_SETTING_PLAN_CACHE_SIZE] > 0;
     key k;
     *out = (tni_lease){0};
-    tni_once_run(&watched, watch_forks);
     if (!current_thread())
         add_thread();
     make_key(question, &k);
@@ -584,7 +565,7 @@ tn_status tn_plan_cache_state_get(const tn_context *context, tn_device *device, 
     if (status)
         return status;
     context = tni_context_or_current(context);
-    lock_cache();
+    tni_fork_lock_acquire(&cache.lock);
     made.hits = cache.hits;
     for (const thread *t = cache.threads; t; t = t->next)
         made.hits += atomic_load_explicit(&t->kept.hits, memory_order_relaxed);
@@ -596,7 +577,7 @@ tn_status tn_plan_cache_state_get(const tn_context *context, tn_device *device, 
         made.shared += s->shared;
         made.evictions += s->evictions;
     }
-    unlock_cache();
+    tni_fork_lock_release(&cache.lock);
     made.struct_size = out->struct_size;
     made.max_size = tn_setting_value(context, TN_SETTING_PLAN_CACHE_SIZE);
     made.max_bytes = tn_setting_value(context, TN_SETTING_PLAN_CACHE_BYTES);
@@ -607,7 +588,7 @@ tn_status tn_plan_cache_state_get(const tn_context *context, tn_device *device, 
 void tn_plan_cache_clear(tn_device *device, int32_t op)
 {
     tni_plan *gone = NULL;
-    lock_cache();
+    tni_fork_lock_acquire(&cache.lock);
     for (shelf *s = cache.shelves; s; s = s->next) {
         tni_plan *older;
         for (tni_plan *plan = s->newest; plan; plan = older) {
@@ -619,6 +600,6 @@ void tn_plan_cache_clear(tn_device *device, int32_t op)
             gone = plan;
         }
     }
-    unlock_cache();
+    tni_fork_lock_release(&cache.lock);
     release_all(gone);
 }

@@ -16,27 +16,10 @@ enum { KEPT = 64 };
 static const char declined_what[] = "plan";
 
 static struct {
-    tni_mutex lock;
+    tni_fork_lock lock;
     _Atomic size_t count; /* number of entries ever added; the latest KEPT are stored */
     declined kept[KEPT];
-} list = {.lock = TNI_MUTEX_INIT};
-static tni_once watched = TNI_ONCE_INIT;
-
-static void lock_declined(void)
-{
-    tni_mutex_lock(&list.lock);
-}
-
-static void unlock_declined(void)
-{
-    tni_mutex_unlock(&list.lock);
-}
-
-static void watch_forks(void)
-{
-    static const tni_fork_hook hook = {lock_declined, unlock_declined, unlock_declined};
-    tni_fork_watch(&hook);
-}
+} list = {.lock = {TNI_FORK_LOCK_INIT}};
 
 /* Must be called with the lock held. Returns NULL if none exists. */
 static declined *find_declined(const tni_state *state)
@@ -54,8 +37,7 @@ static declined *find_declined(const tni_state *state)
 
 void tni_declined_note(const tni_state *state, const char *text)
 {
-    tni_once_run(&watched, watch_forks);
-    lock_declined();
+    tni_fork_lock_acquire(&list.lock);
     declined *to = find_declined(state);
     if (!to) {
         to = &list.kept[atomic_load_explicit(&list.count, memory_order_relaxed) % KEPT];
@@ -66,7 +48,7 @@ void tni_declined_note(const tni_state *state, const char *text)
     to->hash = state->hash;
     to->other = tni_hash_words(state->key, state->key_count);
     tn_text_fit(to->text, sizeof to->text, text);
-    unlock_declined();
+    tni_fork_lock_release(&list.lock);
 }
 
 bool tni_declined_any(void)
@@ -76,11 +58,11 @@ bool tni_declined_any(void)
 
 bool tni_declined_find(const tni_state *state, tn_refusal *why)
 {
-    lock_declined();
+    tni_fork_lock_acquire(&list.lock);
     const declined *found = find_declined(state);
     if (found)
         (void)tni_refuse(why, TN_REFUSE_OTHER, declined_what, 1, 0, "%s", found->text);
-    unlock_declined();
+    tni_fork_lock_release(&list.lock);
     return found != NULL;
 }
 

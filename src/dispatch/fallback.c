@@ -7,26 +7,9 @@
 #include "settings/context.h"
 
 static struct {
-    tni_mutex lock;
+    tni_fork_lock lock;
     tn_fallbacks counts;
-} fallen = {.lock = TNI_MUTEX_INIT};
-static tni_once watched = TNI_ONCE_INIT;
-
-static void lock_fallbacks(void)
-{
-    tni_mutex_lock(&fallen.lock);
-}
-
-static void unlock_fallbacks(void)
-{
-    tni_mutex_unlock(&fallen.lock);
-}
-
-static void watch_forks(void)
-{
-    static const tni_fork_hook hook = {lock_fallbacks, unlock_fallbacks, unlock_fallbacks};
-    tni_fork_watch(&hook);
-}
+} fallen = {.lock = {TNI_FORK_LOCK_INIT}};
 
 /* Returns whether `refused` would have sorted before `chosen`, had it not been refused. */
 static bool was_first(const tni_contender *refused, const tni_contender *chosen)
@@ -117,8 +100,7 @@ void tni_fallback_count(const tni_question *question, const tni_choice *choice, 
           found.reference))
         return;
     tni_problem_write(question->op, question->device->id, &text);
-    tni_once_run(&watched, watch_forks);
-    lock_fallbacks();
+    tni_fork_lock_acquire(&fallen.lock);
     fallen.counts.preferred += found.preferred;
     fallen.counts.avoided += found.avoided;
     fallen.counts.unavailable += found.unavailable;
@@ -126,7 +108,7 @@ void tni_fallback_count(const tni_question *question, const tni_choice *choice, 
     fallen.counts.reference += found.reference;
     snprintf(fallen.counts.last, sizeof fallen.counts.last, "%s is computed by %s",
              tni_buffer_text(&text), kernel->row->name);
-    unlock_fallbacks();
+    tni_fork_lock_release(&fallen.lock);
     tni_log(TN_LOG_INFO, "fell back: %s is computed by %s", tni_buffer_text(&text),
             kernel->row->name);
     tni_buffer_release(&text);
@@ -138,16 +120,16 @@ tn_status tn_fallbacks_get(tn_fallbacks *out, tn_error *err)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tn_fallbacks_get",
                        "out is NULL, or its struct_size is too small");
     size_t size = out->struct_size;
-    lock_fallbacks();
+    tni_fork_lock_acquire(&fallen.lock);
     *out = fallen.counts;
-    unlock_fallbacks();
+    tni_fork_lock_release(&fallen.lock);
     out->struct_size = size;
     return TN_OK;
 }
 
 void tn_fallbacks_reset(void)
 {
-    lock_fallbacks();
+    tni_fork_lock_acquire(&fallen.lock);
     fallen.counts = (tn_fallbacks){0};
-    unlock_fallbacks();
+    tni_fork_lock_release(&fallen.lock);
 }

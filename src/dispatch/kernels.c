@@ -36,27 +36,15 @@ typedef struct table {
 
 static table *_Atomic current;
 _Atomic uint16_t tni_kernels_alignments[TN_OP_KIND_MAX];
-static tni_mutex lock = TNI_MUTEX_INIT; /* held while making the next table */
+static tni_fork_lock lock = {TNI_FORK_LOCK_INIT}; /* held while making the next table */
 static tni_once watched = TNI_ONCE_INIT;
 static _Atomic uint64_t invalidated;
-
-static void before_fork(void)
-{
-    tni_mutex_lock(&lock);
-}
-
-static void after_fork(void)
-{
-    tni_mutex_unlock(&lock);
-}
-
-static const tni_fork_hook hook = {before_fork, after_fork, after_fork};
 
 /* Libraries first: their lock is taken while this lock is held. */
 static void watch_forks(void)
 {
     tni_libraries_watch_forks();
-    tni_fork_watch(&hook);
+    tni_fork_lock_watch(&lock);
 }
 
 uint64_t tni_dispatch_generation(void)
@@ -261,7 +249,7 @@ static const table *current_table(tn_status *out_status, tn_error *err)
     table *t = atomic_load_explicit(&current, memory_order_acquire);
     if (!t || t->generation != tni_registry_generation(registry)) {
         tni_once_run(&watched, watch_forks);
-        tni_mutex_lock(&lock);
+        tni_fork_lock_acquire(&lock);
         uint64_t generation = tni_registry_generation(registry);
         t = atomic_load_explicit(&current, memory_order_acquire);
         if (!t || t->generation != generation) {
@@ -271,7 +259,7 @@ static const table *current_table(tn_status *out_status, tn_error *err)
                 atomic_store_explicit(&current, t, memory_order_release);
             }
         }
-        tni_mutex_unlock(&lock);
+        tni_fork_lock_release(&lock);
     }
     if (!t)
         *out_status = tni_no_memory(err, where, "the list of kernels");

@@ -25,13 +25,24 @@ unsigned tni_fork_generation(void)
 void tni_fork_loading_begin(void) {}
 void tni_fork_loading_end(void) {}
 
+void tni_fork_lock_watch(tni_fork_lock *lock)
+{
+    (void)lock;
+}
+
 #else
 
 enum { HOOKS = 32 };
 
+/* What is registered: one of the two. */
+typedef struct watched {
+    const tni_fork_hook *hook;
+    tni_fork_lock *lock;
+} watched;
+
 /* Held from before a fork until after it, so that no hook is registered during a fork. */
 static tni_mutex lock = TNI_MUTEX_INIT;
-static const tni_fork_hook *hooks[HOOKS];
+static watched hooks[HOOKS];
 static _Atomic size_t count; /* incremented after the hook is stored */
 
 /* Threads that load libraries, and the nesting depth of this one. `gate` is held, and `forking` is
@@ -73,27 +84,43 @@ static void before(void)
 {
     close_gate();
     tni_mutex_lock(&lock);
-    for (size_t i = count; i-- > 0;)
-        if (hooks[i]->before)
-            hooks[i]->before();
+    for (size_t i = count; i-- > 0;) {
+        if (hooks[i].lock)
+            tni_mutex_lock(&hooks[i].lock->mutex);
+        else if (hooks[i].hook->before)
+            hooks[i].hook->before();
+    }
 }
 
 static void parent(void)
 {
-    for (size_t i = 0; i < count; i++)
-        if (hooks[i]->parent)
-            hooks[i]->parent();
+    for (size_t i = 0; i < count; i++) {
+        if (hooks[i].lock)
+            tni_mutex_unlock(&hooks[i].lock->mutex);
+        else if (hooks[i].hook->parent)
+            hooks[i].hook->parent();
+    }
     tni_mutex_unlock(&lock);
     open_gate();
+}
+
+static void release_in_child(tni_fork_lock *held)
+{
+    if (held->condition)
+        tni_condition_init(held->condition);
+    tni_mutex_unlock(&held->mutex);
 }
 
 static void child(void)
 {
     atomic_fetch_add_explicit(&generation, 1, memory_order_relaxed);
     tni_epoch_next();
-    for (size_t i = 0; i < count; i++)
-        if (hooks[i]->child)
-            hooks[i]->child();
+    for (size_t i = 0; i < count; i++) {
+        if (hooks[i].lock)
+            release_in_child(hooks[i].lock);
+        else if (hooks[i].hook->child)
+            hooks[i].hook->child();
+    }
     tni_mutex_unlock(&lock);
     atomic_store(&loading, loading_depth > 0); /* other threads do not exist here */
     open_gate();
@@ -112,25 +139,36 @@ static void watch_forks(void)
     tni_once_run(&once, install_hooks);
 }
 
-static bool is_watched(const tni_fork_hook *hook)
+static bool is_watched(const watched *what)
 {
     size_t i = 0, all = atomic_load_explicit(&count, memory_order_acquire);
-    while (i < all && hooks[i] != hook)
+    while (i < all && !(hooks[i].hook == what->hook && hooks[i].lock == what->lock))
         i++;
     return i < all;
 }
 
-void tni_fork_watch(const tni_fork_hook *hook)
+static void watch(const watched *what)
 {
     watch_forks();
-    if (is_watched(hook))
+    if (is_watched(what))
         return;
     tni_mutex_lock(&lock);
-    if (!is_watched(hook) && count < HOOKS) {
-        hooks[count] = hook;
+    if (!is_watched(what) && count < HOOKS) {
+        hooks[count] = *what;
         atomic_fetch_add_explicit(&count, 1, memory_order_release);
     }
     tni_mutex_unlock(&lock);
+}
+
+void tni_fork_watch(const tni_fork_hook *hook)
+{
+    watch(&(watched){.hook = hook});
+}
+
+void tni_fork_lock_watch(tni_fork_lock *added)
+{
+    watch(&(watched){.lock = added});
+    atomic_store_explicit(&added->watched, true, memory_order_release);
 }
 
 unsigned tni_fork_generation(void)
@@ -164,3 +202,15 @@ void tni_fork_loading_end(void)
 }
 
 #endif
+
+void tni_fork_lock_acquire(tni_fork_lock *held)
+{
+    if (!atomic_load_explicit(&held->watched, memory_order_acquire))
+        tni_fork_lock_watch(held);
+    tni_mutex_lock(&held->mutex);
+}
+
+void tni_fork_lock_release(tni_fork_lock *held)
+{
+    tni_mutex_unlock(&held->mutex);
+}

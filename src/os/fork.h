@@ -4,6 +4,10 @@
 #ifndef TNI_OS_FORK_H
 #define TNI_OS_FORK_H
 
+#include "thread.h"
+
+#include <stdatomic.h>
+
 /* Any function may be NULL. `before` runs in the parent, newest hook first; the others run oldest
  * first. */
 typedef struct tni_fork_hook {
@@ -16,6 +20,21 @@ typedef struct tni_fork_hook {
  * systems without fork(). The first call for a hook must not hold a lock that any hook's `before`
  * takes, or a concurrent fork may deadlock. Thread-safety: Safe. */
 void tni_fork_watch(const tni_fork_hook *hook);
+
+/* A static mutex that fork() takes, so that in the child it is free and its data are consistent.
+ * The first use registers it, under the conditions of tni_fork_watch. A thread that holds it may
+ * take only locks that were registered before it. */
+typedef struct tni_fork_lock {
+    tni_mutex mutex;
+    tni_condition
+        *condition; /* is initialized again in the child, where no thread waits on it; or NULL */
+    _Atomic bool watched;
+} tni_fork_lock;
+#define TNI_FORK_LOCK_INIT .mutex = TNI_MUTEX_INIT
+
+void tni_fork_lock_watch(tni_fork_lock *lock); /* registers it before its first use */
+void tni_fork_lock_acquire(tni_fork_lock *lock);
+void tni_fork_lock_release(tni_fork_lock *lock);
 
 /* Number of fork() calls between the process that first used this and the current one; 0 in the
  * former. */

@@ -10,28 +10,28 @@
 
 /* Handles and offers are never released: programs keep them. */
 static struct {
-    tni_mutex lock;
+    tni_fork_lock lock;
     tni_condition changed;
     tn_library **items; /* in the order of their names */
     size_t count;
     size_t capacity;
     size_t records_seen;
     bool knows; /* the libraries that Tenon knows are in the set */
-} set = {.lock = TNI_MUTEX_INIT, .changed = TNI_CONDITION_INIT};
+} set = {.lock = {TNI_FORK_LOCK_INIT, .condition = &set.changed}, .changed = TNI_CONDITION_INIT};
 
 void tni_libraries_lock(void)
 {
-    tni_mutex_lock(&set.lock);
+    tni_fork_lock_acquire(&set.lock);
 }
 
 void tni_libraries_unlock(void)
 {
-    tni_mutex_unlock(&set.lock);
+    tni_fork_lock_release(&set.lock);
 }
 
 void tni_libraries_wait(void)
 {
-    tni_condition_wait(&set.changed, &set.lock);
+    tni_condition_wait(&set.changed, &set.lock.mutex);
 }
 
 void tni_libraries_wake(void)
@@ -39,18 +39,9 @@ void tni_libraries_wake(void)
     tni_condition_wake_all(&set.changed);
 }
 
-static void in_child(void)
-{
-    tni_condition_init(&set.changed); /* the threads that waited on it do not exist in the child */
-    tni_libraries_unlock();
-}
-
-static const tni_fork_hook hook = {
-    .before = tni_libraries_lock, .parent = tni_libraries_unlock, .child = in_child};
-
 void tni_libraries_watch_forks(void)
 {
-    tni_fork_watch(&hook);
+    tni_fork_lock_watch(&set.lock);
 }
 
 /* Returns the index of the name, or where to insert it. Must be called with the lock held. */

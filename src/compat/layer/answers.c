@@ -9,29 +9,12 @@
 enum { PLACES = 64 };
 
 static struct {
-    tni_mutex lock;
+    tni_fork_lock lock;
     struct {
         tni_answer_key key;
         tn_attention_choice choice; /* struct_size 0: empty */
     } places[PLACES];
-} kept = {.lock = TNI_MUTEX_INIT};
-static tni_once watched = TNI_ONCE_INIT;
-
-static void lock_answers(void)
-{
-    tni_mutex_lock(&kept.lock);
-}
-
-static void unlock_answers(void)
-{
-    tni_mutex_unlock(&kept.lock);
-}
-
-static void watch_forks(void)
-{
-    static const tni_fork_hook hook = {lock_answers, unlock_answers, unlock_answers};
-    tni_fork_watch(&hook);
-}
+} kept = {.lock = {TNI_FORK_LOCK_INIT}};
 
 static uint64_t pack_pair(int32_t a, int32_t b)
 {
@@ -85,13 +68,12 @@ static size_t place_of(const tni_answer_key *key)
 bool tni_answer_find(const tni_answer_key *key, tn_attention_choice *out)
 {
     size_t i = place_of(key), size = out->struct_size;
-    tni_once_run(&watched, watch_forks);
-    lock_answers();
+    tni_fork_lock_acquire(&kept.lock);
     bool found =
         kept.places[i].choice.struct_size > 0 && memcmp(&kept.places[i].key, key, sizeof *key) == 0;
     if (found)
         *out = kept.places[i].choice;
-    unlock_answers();
+    tni_fork_lock_release(&kept.lock);
     out->struct_size = size;
     return found;
 }
@@ -99,9 +81,8 @@ bool tni_answer_find(const tni_answer_key *key, tn_attention_choice *out)
 void tni_answer_keep(const tni_answer_key *key, const tn_attention_choice *choice)
 {
     size_t i = place_of(key);
-    tni_once_run(&watched, watch_forks);
-    lock_answers();
+    tni_fork_lock_acquire(&kept.lock);
     kept.places[i].key = *key;
     kept.places[i].choice = *choice;
-    unlock_answers();
+    tni_fork_lock_release(&kept.lock);
 }

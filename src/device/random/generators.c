@@ -13,33 +13,10 @@ struct tn_generator {
 /* One lock for all generators, as it is held for a few instructions and never together with
  * another: a fork waits for one lock only, and all are seeded at one moment. The default generator
  * is the head of the ring of those that tn_seed_everything reaches. */
-static tni_mutex guard = TNI_MUTEX_INIT;
+static tni_fork_lock guard = {TNI_FORK_LOCK_INIT};
 static tn_generator head = {
     .state = {sizeof(tn_generator_state), TN_SEED_DEFAULT, 0, 0}, .next = &head, .previous = &head};
 static uint64_t last_seed = TN_SEED_DEFAULT;
-
-static void before_fork(void)
-{
-    tni_mutex_lock(&guard);
-}
-
-static void unlock(void)
-{
-    tni_mutex_unlock(&guard);
-}
-
-static void watch_forks(void)
-{
-    static const tni_fork_hook hook = {before_fork, unlock, unlock};
-    tni_fork_watch(&hook);
-}
-
-static void lock(void)
-{
-    static tni_once once = TNI_ONCE_INIT;
-    tni_once_run(&once, watch_forks);
-    tni_mutex_lock(&guard);
-}
 
 static void seed_one(tn_generator *generator, uint64_t seed)
 {
@@ -73,13 +50,13 @@ tn_status tni_generators_add(uint64_t subsequence, tn_generator **out, tn_error 
     tn_generator *generator = create_generator(TN_SEED_DEFAULT, subsequence);
     if (!generator)
         return tni_no_memory(err, "generators", "a device's generator");
-    lock();
+    tni_fork_lock_acquire(&guard);
     generator->state.seed = last_seed;
     generator->next = &head;
     generator->previous = head.previous;
     head.previous->next = generator;
     head.previous = generator;
-    unlock();
+    tni_fork_lock_release(&guard);
     *out = generator;
     return TN_OK;
 }
@@ -88,31 +65,31 @@ void tn_generator_release(tn_generator *generator)
 {
     if (!generator)
         return;
-    lock();
+    tni_fork_lock_acquire(&guard);
     if (generator->previous) {
         generator->previous->next = generator->next;
         generator->next->previous = generator->previous;
     }
-    unlock();
+    tni_fork_lock_release(&guard);
     tni_release(generator);
 }
 
 void tn_generator_seed(tn_generator *generator, uint64_t seed)
 {
-    lock();
+    tni_fork_lock_acquire(&guard);
     seed_one(generator ? generator : &head, seed);
-    unlock();
+    tni_fork_lock_release(&guard);
 }
 
 tn_status tn_seed_everything(uint64_t seed, tn_error *err)
 {
     (void)err; /* cannot fail so far */
-    lock();
+    tni_fork_lock_acquire(&guard);
     last_seed = seed;
     seed_one(&head, seed);
     for (tn_generator *generator = head.next; generator != &head; generator = generator->next)
         seed_one(generator, seed);
-    unlock();
+    tni_fork_lock_release(&guard);
     return TN_OK;
 }
 
@@ -134,9 +111,9 @@ tn_status tn_generator_state_get(const tn_generator *generator, tn_generator_sta
     tn_status status = check_state(out, "tn_generator_state_get", "out", err);
     if (status)
         return status;
-    lock();
+    tni_fork_lock_acquire(&guard);
     *out = (generator ? generator : &head)->state;
-    unlock();
+    tni_fork_lock_release(&guard);
     return TN_OK;
 }
 
@@ -146,21 +123,21 @@ tn_status tn_generator_state_set(tn_generator *generator, const tn_generator_sta
     tn_status status = check_state(state, "tn_generator_state_set", "state", err);
     if (status)
         return status;
-    lock();
+    tni_fork_lock_acquire(&guard);
     tn_generator_state *own = &(generator ? generator : &head)->state;
     own->seed = state->seed;
     own->subsequence = state->subsequence;
     own->offset = state->offset;
-    unlock();
+    tni_fork_lock_release(&guard);
     return TN_OK;
 }
 
 tn_generator_state tni_generators_advance(tn_generator *generator, uint64_t blocks)
 {
-    lock();
+    tni_fork_lock_acquire(&guard);
     tn_generator_state *own = &(generator ? generator : &head)->state;
     tn_generator_state taken = *own;
     own->offset += blocks;
-    unlock();
+    tni_fork_lock_release(&guard);
     return taken;
 }

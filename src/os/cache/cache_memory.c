@@ -28,19 +28,7 @@ typedef struct memory {
 
 /* One lock for all stores of the process, so that a fork can hold it: then in the child every store
  * is consistent and the lock is free. */
-static tni_mutex lock = TNI_MUTEX_INIT;
-
-static void acquire_lock(void)
-{
-    tni_mutex_lock(&lock);
-}
-
-static void release_lock(void)
-{
-    tni_mutex_unlock(&lock);
-}
-
-static const tni_fork_hook over_fork = {acquire_lock, release_lock, release_lock};
+static tni_fork_lock lock = {TNI_FORK_LOCK_INIT};
 
 static memory *of(tni_cache_store *store)
 {
@@ -113,14 +101,14 @@ static tn_status put(tni_cache_store *store, const tni_cache_id *id, const void 
     fresh->size = size;
     if (size)
         memcpy(fresh->data, data, size);
-    acquire_lock();
+    tni_fork_lock_acquire(&lock);
     item *old = find(m, id);
     if (old)
         drop(m, old);
     if (counted(fresh) > m->limit - m->bytes)
         shrink(m, tni_cache_target(m->limit, counted(fresh)));
     add(m, fresh);
-    release_lock();
+    tni_fork_lock_release(&lock);
     return TN_OK;
 }
 
@@ -128,7 +116,7 @@ static tn_status get(tni_cache_store *store, const tni_cache_id *id, void **out,
                      tn_error *err)
 {
     memory *m = of(store);
-    acquire_lock();
+    tni_fork_lock_acquire(&lock);
     item *i = find(m, id);
     bool found = i != NULL;
     void *copy = i ? tni_alloc(i->size) : NULL;
@@ -139,7 +127,7 @@ static tn_status get(tni_cache_store *store, const tni_cache_id *id, void **out,
         leave_order(m, i);
         join_order(m, i);
     }
-    release_lock();
+    tni_fork_lock_release(&lock);
     if (!found)
         return tni_cache_not_found(id, err);
     return copy ? TN_OK : tni_no_memory(err, "cache get", "an entry");
@@ -148,30 +136,30 @@ static tn_status get(tni_cache_store *store, const tni_cache_id *id, void **out,
 static tn_status remove_one(tni_cache_store *store, const tni_cache_id *id, tn_error *err)
 {
     (void)err;
-    acquire_lock();
+    tni_fork_lock_acquire(&lock);
     item *i = find(of(store), id);
     if (i)
         drop(of(store), i);
-    release_lock();
+    tni_fork_lock_release(&lock);
     return TN_OK;
 }
 
 static tn_status prune(tni_cache_store *store, uint64_t limit, tn_error *err)
 {
     (void)err;
-    acquire_lock();
+    tni_fork_lock_acquire(&lock);
     shrink(of(store), limit);
-    release_lock();
+    tni_fork_lock_release(&lock);
     return TN_OK;
 }
 
 static tn_status visit_all(tni_cache_store *store, tni_cache_visit *visit, void *to, tn_error *err)
 {
     (void)err;
-    acquire_lock();
+    tni_fork_lock_acquire(&lock);
     for (const item *i = of(store)->oldest; i; i = i->newer)
         visit(to, i->id.kind, counted(i));
-    release_lock();
+    tni_fork_lock_release(&lock);
     return TN_OK;
 }
 
@@ -187,7 +175,7 @@ tni_cache_store *tni_cache_memory_create(uint64_t limit)
     memory *m = tni_alloc_zeroed(1, sizeof *m);
     if (!m)
         return NULL;
-    tni_fork_watch(&over_fork);
+    tni_fork_lock_watch(&lock);
     m->base.calls = &calls;
     m->limit = limit;
     return &m->base;

@@ -37,35 +37,11 @@ typedef struct entry {
     unsigned fork; /* in the process with this fork generation */
 } entry;
 
-static tni_mutex lock = TNI_MUTEX_INIT;
 static tni_condition done = TNI_CONDITION_INIT;
-static tni_once begun = TNI_ONCE_INIT, opened = TNI_ONCE_INIT;
+static tni_fork_lock lock = {TNI_FORK_LOCK_INIT, .condition = &done};
+static tni_once opened = TNI_ONCE_INIT;
 static entry *entries;   /* under the lock */
 static tni_cache *cache; /* once opened; NULL: nothing is stored beyond the process */
-
-static void before_fork(void)
-{
-    tni_mutex_lock(&lock);
-}
-
-static void after_fork(void)
-{
-    tni_mutex_unlock(&lock);
-}
-
-/* The waiting threads do not exist in the child, but the condition may still count them. */
-static void after_fork_in_child(void)
-{
-    tni_condition_init(&done);
-    tni_mutex_unlock(&lock);
-}
-
-static const tni_fork_hook hook = {before_fork, after_fork, after_fork_in_child};
-
-static void init_store(void)
-{
-    tni_fork_watch(&hook);
-}
 
 static void open_cache(void)
 {
@@ -260,18 +236,17 @@ static void write_kept(const tni_exam *exam, const tni_trust *trust)
 static entry *lock_entry(const tni_exam *of)
 {
     const tni_exam whole = {of->kernel, of->device, of->library_version, NULL}, *exam = &whole;
-    tni_once_run(&begun, init_store);
-    tni_mutex_lock(&lock);
+    tni_fork_lock_acquire(&lock);
     entry *found = find_entry(exam);
     if (found)
         return found;
-    tni_mutex_unlock(&lock);
+    tni_fork_lock_release(&lock);
     entry *made = tni_alloc_zeroed(1, sizeof *made);
     if (!made)
         return NULL;
     made->exam = *exam;
     read_kept(exam, &made->trust);
-    tni_mutex_lock(&lock);
+    tni_fork_lock_acquire(&lock);
     found = find_entry(exam);
     if (!found) {
         made->next = entries;
@@ -279,9 +254,9 @@ static entry *lock_entry(const tni_exam *of)
         made = NULL;
     }
     if (made) {
-        tni_mutex_unlock(&lock);
+        tni_fork_lock_release(&lock);
         tni_release(made);
-        tni_mutex_lock(&lock);
+        tni_fork_lock_acquire(&lock);
     }
     return found;
 }
@@ -322,7 +297,7 @@ static bool note_trial(const tni_exam *exam, int32_t verdict)
         of->trials = made;
         of->trial_count++;
     }
-    tni_mutex_unlock(&lock);
+    tni_fork_lock_release(&lock);
     if (found)
         tni_release(made);
     return true;
@@ -340,7 +315,7 @@ static int32_t find_stored_trial(const tni_exam *exam)
     const trial *found = find_trial(of, words, count);
     int32_t verdict = found ? found->verdict : TNI_TRUST_UNTESTED;
     bool known = found != NULL;
-    tni_mutex_unlock(&lock);
+    tni_fork_lock_release(&lock);
     if (known)
         return verdict;
     read_kept(exam, &kept);
@@ -360,7 +335,7 @@ void tni_trust_lookup(const tni_exam *exam, tni_trust *out)
     if (!found)
         return;
     *out = found->trust;
-    tni_mutex_unlock(&lock);
+    tni_fork_lock_release(&lock);
 }
 
 /* Stores the verdict on a kernel in general. Returns false if out of memory. */
@@ -370,7 +345,7 @@ static bool note_kernel(const tni_exam *exam, const tni_trust *trust)
     if (!found)
         return false;
     found->trust = *trust;
-    tni_mutex_unlock(&lock);
+    tni_fork_lock_release(&lock);
     return true;
 }
 
@@ -406,7 +381,7 @@ tn_status tni_trust_claim(const tni_exam *exam, bool *out_mine, tn_error *err)
                         "%s is being tested; a kernel, a task or a log sink cannot wait for it",
                         exam->kernel->row->name);
         else
-            tni_condition_wait(&done, &lock);
+            tni_condition_wait(&done, &lock.mutex);
     }
     bool settled = is_settled(found, exam);
     if (!status) {
@@ -415,27 +390,27 @@ tn_status tni_trust_claim(const tni_exam *exam, bool *out_mine, tn_error *err)
         found->fork = tni_fork_generation();
         tni_thread_state_own.testing += !settled;
     }
-    tni_mutex_unlock(&lock);
+    tni_fork_lock_release(&lock);
     return status;
 }
 
 void tni_trust_unclaim(const tni_exam *exam)
 {
-    tni_mutex_lock(&lock);
+    tni_fork_lock_acquire(&lock);
     entry *found = find_entry(exam);
     if (found)
         found->tested = false;
     tni_thread_state_own.testing--;
     tni_condition_wake_all(&done);
-    tni_mutex_unlock(&lock);
+    tni_fork_lock_release(&lock);
 }
 
 void tni_trust_forget(void)
 {
-    tni_mutex_lock(&lock);
+    tni_fork_lock_acquire(&lock);
     entry *at = entries;
     entries = NULL;
-    tni_mutex_unlock(&lock);
+    tni_fork_lock_release(&lock);
     while (at) {
         entry *next = at->next;
         forget_trials(at);

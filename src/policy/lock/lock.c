@@ -39,26 +39,8 @@ typedef struct loaded {
 
 enum { NOTHING, LOCKED, UNREAD }; /* UNREAD: the environment variable was not read yet */
 static _Atomic int32_t state = UNREAD;
-static tni_mutex lock = TNI_MUTEX_INIT;
-static tni_once watched = TNI_ONCE_INIT;
+static tni_fork_lock lock = {TNI_FORK_LOCK_INIT};
 static loaded *current; /* under the lock */
-
-static void before_fork(void)
-{
-    tni_mutex_lock(&lock);
-}
-
-static void after_fork(void)
-{
-    tni_mutex_unlock(&lock);
-}
-
-static const tni_fork_hook hook = {before_fork, after_fork, after_fork};
-
-static void watch_forks(void)
-{
-    tni_fork_watch(&hook);
-}
 
 static uint64_t hash_of(const uint64_t *key, size_t count)
 {
@@ -256,16 +238,15 @@ static bool read_variable(void)
     loaded *unused = NULL;
     if (atomic_load_explicit(&state, memory_order_acquire) != UNREAD)
         return true;
-    tni_once_run(&watched, watch_forks);
     loaded *made = load_variable(&later);
     if (later)
         return false;
-    tni_mutex_lock(&lock);
+    tni_fork_lock_acquire(&lock);
     if (atomic_load(&state) == UNREAD)
         (void)replace_lock(made);
     else
         unused = made;
-    tni_mutex_unlock(&lock);
+    tni_fork_lock_release(&lock);
     release_lock(unused);
     return true;
 }
@@ -276,12 +257,11 @@ tn_status tn_lock_use(const char *path, tn_error *err)
     tn_status status = path ? load_lock(path, &made, err) : TN_OK;
     if (status)
         return status;
-    tni_once_run(&watched, watch_forks);
-    tni_mutex_lock(&lock);
+    tni_fork_lock_acquire(&lock);
     tni_dispatch_invalidate(); /* before the new lock is visible: decisions under the old one are made
                           * again */
     loaded *old = replace_lock(made);
-    tni_mutex_unlock(&lock);
+    tni_fork_lock_release(&lock);
     release_lock(old);
     tni_dispatch_invalidate();
     return TN_OK;
@@ -291,12 +271,12 @@ size_t tn_lock_used(char *out, size_t size)
 {
     size_t length = 0;
     (void)read_variable();
-    tni_mutex_lock(&lock);
+    tni_fork_lock_acquire(&lock);
     const char *path = current ? current->path : "";
     length = strlen(path);
     if (out && size > 0)
         snprintf(out, size, "%s", path);
-    tni_mutex_unlock(&lock);
+    tni_fork_lock_release(&lock);
     return length;
 }
 
@@ -403,9 +383,9 @@ bool tni_lock_permits(const tni_question *question, const tni_kernel *kernel,
     if (atomic_load_explicit(&state, memory_order_acquire) == NOTHING)
         return true;
     (void)tni_device_described(question->device);
-    tni_mutex_lock(&lock);
+    tni_fork_lock_acquire(&lock);
     bool permitted = !current || lock_permits(question, kernel, library_version, why);
-    tni_mutex_unlock(&lock);
+    tni_fork_lock_release(&lock);
     return permitted;
 }
 
@@ -417,7 +397,7 @@ void tni_lock_explain_alignment(const tni_question *question, const tni_kernel *
         atomic_load_explicit(&state, memory_order_acquire) == NOTHING)
         return;
     (void)tni_device_described(question->device);
-    tni_mutex_lock(&lock);
+    tni_fork_lock_acquire(&lock);
     const entry *e = current && !current->failure.status ? find_entry(question) : NULL;
     if (e && strcmp(e->selection->kernel, kernel->row->name) == 0) {
         snprintf(text, sizeof text,
@@ -426,7 +406,7 @@ void tni_lock_explain_alignment(const tni_question *question, const tni_kernel *
                  current->path, (unsigned)e->selection->line);
         tn_text_fit(why->text, sizeof why->text, text);
     }
-    tni_mutex_unlock(&lock);
+    tni_fork_lock_release(&lock);
 }
 
 const char *tni_lock_names(const tni_question *question, char room[TNI_LOCK_KERNEL])
@@ -435,11 +415,11 @@ const char *tni_lock_names(const tni_question *question, char room[TNI_LOCK_KERN
     if (!read_variable() || atomic_load_explicit(&state, memory_order_acquire) == NOTHING)
         return room;
     (void)tni_device_described(question->device);
-    tni_mutex_lock(&lock);
+    tni_fork_lock_acquire(&lock);
     const entry *e = current && !current->failure.status ? find_entry(question) : NULL;
     if (e)
         tn_text_fit(room, TNI_LOCK_KERNEL, e->selection->kernel);
-    tni_mutex_unlock(&lock);
+    tni_fork_lock_release(&lock);
     return room;
 }
 

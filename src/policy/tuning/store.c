@@ -31,28 +31,16 @@ typedef struct page {
     kept times[];
 } page;
 
-static tni_mutex lock = TNI_MUTEX_INIT;
+static tni_fork_lock lock = {TNI_FORK_LOCK_INIT};
 static tni_once begun = TNI_ONCE_INIT;
 static page *buckets[BUCKETS]; /* under the lock, like the next */
 static size_t page_count;
 static tni_cache *cache; /* NULL: nothing is stored beyond the process */
 
-static void before_fork(void)
-{
-    tni_mutex_lock(&lock);
-}
-
-static void after_fork(void)
-{
-    tni_mutex_unlock(&lock);
-}
-
-static const tni_fork_hook hook = {before_fork, after_fork, after_fork};
-
 static void init_store(void)
 {
     cache = tni_cache_open_default("times are");
-    tni_fork_watch(&hook);
+    tni_fork_lock_watch(&lock);
 }
 
 static void release_page(page *p)
@@ -136,7 +124,7 @@ static void drop_pages(void)
  * pages, all are dropped; those still needed are read again from the cache directory. */
 static void publish_page(page *made, const tni_buffer *key, bool replaces)
 {
-    tni_mutex_lock(&lock);
+    tni_fork_lock_acquire(&lock);
     if (page_count >= PROBLEMS_MOST)
         drop_pages();
     page **at = find_page(key), *gone = *at;
@@ -147,7 +135,7 @@ static void publish_page(page *made, const tni_buffer *key, bool replaces)
         page_count += !gone;
         *at = made;
     }
-    tni_mutex_unlock(&lock);
+    tni_fork_lock_release(&lock);
     release_page(gone);
 }
 
@@ -279,9 +267,9 @@ static void save_page(const page *from, const tni_question *question, const tni_
 /* Loads the problem's page into memory, if memory permits. */
 static void load_missing(const tni_buffer *key, const tn_device *device)
 {
-    tni_mutex_lock(&lock);
+    tni_fork_lock_acquire(&lock);
     bool known = *find_page(key) != NULL;
-    tni_mutex_unlock(&lock);
+    tni_fork_lock_release(&lock);
     page *read = known ? NULL : load_page(key, device);
     if (read)
         publish_page(read, key, false);
@@ -295,14 +283,14 @@ int64_t tni_times_find(const tni_question *question, const tni_kernel *kernel, i
     tni_once_run(&begun, init_store);
     if (make_key(question, &key)) {
         load_missing(&key, question->device);
-        tni_mutex_lock(&lock);
+        tni_fork_lock_acquire(&lock);
         page *p = *find_page(&key);
         const kept *k = p ? find_kept(p, kernel) : NULL;
         if (k && is_of(k, kernel, version)) {
             ns = k->ns;
             *out_level = k->level;
         }
-        tni_mutex_unlock(&lock);
+        tni_fork_lock_release(&lock);
     }
     tni_buffer_release(&key);
     return ns;
@@ -326,7 +314,7 @@ static void set_time(page *to, const tni_timed *timed)
 /* Returns a copy of the problem's page, with room for `more` times. NULL if out of memory. */
 static page *copy_page(const tni_buffer *key, size_t more)
 {
-    tni_mutex_lock(&lock);
+    tni_fork_lock_acquire(&lock);
     const page *old = *find_page(key);
     size_t count = old ? old->count : 0;
     page *made = make_page(key, count + more);
@@ -334,7 +322,7 @@ static page *copy_page(const tni_buffer *key, size_t more)
         made->count = count;
         memcpy(made->times, old->times, count * sizeof old->times[0]);
     }
-    tni_mutex_unlock(&lock);
+    tni_fork_lock_release(&lock);
     return made;
 }
 
@@ -361,7 +349,7 @@ tn_status tni_times_keep(const tni_question *question, const tni_timed *timed, s
 
 void tni_times_forget(void)
 {
-    tni_mutex_lock(&lock);
+    tni_fork_lock_acquire(&lock);
     drop_pages();
-    tni_mutex_unlock(&lock);
+    tni_fork_lock_release(&lock);
 }

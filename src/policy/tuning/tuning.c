@@ -15,28 +15,10 @@ static const double far_beyond = 32.0, long_us = 20000.0;
 
 /* Only one thread tunes at a time: two would disturb each other. While kernels run, a flag marks
  * the turn as taken; the mutex is not held. */
-static tni_mutex lock = TNI_MUTEX_INIT;
 static tni_condition ended = TNI_CONDITION_INIT;
-static tni_once watched = TNI_ONCE_INIT;
+static tni_fork_lock lock = {TNI_FORK_LOCK_INIT, .condition = &ended};
 static uint64_t at_it; /* id of the tuning thread, or 0 */
 static unsigned at_it_fork;
-
-static void before_fork(void)
-{
-    tni_mutex_lock(&lock);
-}
-
-static void after_fork(void)
-{
-    tni_mutex_unlock(&lock);
-}
-
-static const tni_fork_hook hook = {before_fork, after_fork, after_fork};
-
-static void watch_forks(void)
-{
-    tni_fork_watch(&hook);
-}
 
 /* Must be called with the lock held. A turn whose thread was lost in fork() counts as free. */
 static bool is_taken(void)
@@ -50,25 +32,24 @@ static bool acquire_turn(void)
 {
     uint64_t self = tni_thread_id();
     bool patient = !tni_pool_inside() && !tni_log_inside();
-    tni_once_run(&watched, watch_forks);
-    tni_mutex_lock(&lock);
+    tni_fork_lock_acquire(&lock);
     while (patient && is_taken() && at_it != self)
-        tni_condition_wait(&ended, &lock);
+        tni_condition_wait(&ended, &lock.mutex);
     bool taken = patient && !is_taken();
     if (taken) {
         at_it = self;
         at_it_fork = tni_fork_generation();
     }
-    tni_mutex_unlock(&lock);
+    tni_fork_lock_release(&lock);
     return taken;
 }
 
 static void release_turn(void)
 {
-    tni_mutex_lock(&lock);
+    tni_fork_lock_acquire(&lock);
     at_it = 0;
     tni_condition_wake_all(&ended);
-    tni_mutex_unlock(&lock);
+    tni_fork_lock_release(&lock);
 }
 
 static bool is_requested(const tni_question *question)
