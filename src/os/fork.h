@@ -32,9 +32,9 @@ typedef struct tni_fork_lock {
 } tni_fork_lock;
 #define TNI_FORK_LOCK_INIT .mutex = TNI_MUTEX_INIT
 
-void tni_fork_lock_watch(tni_fork_lock *lock); /* registers it before its first use */
-void tni_fork_lock_acquire(tni_fork_lock *lock);
-void tni_fork_lock_release(tni_fork_lock *lock);
+void tni_fork_lock_watch(tni_fork_lock *held); /* registers it before its first use */
+void tni_fork_lock_acquire(tni_fork_lock *held);
+void tni_fork_lock_release(tni_fork_lock *held);
 
 /* Number of fork() calls between the process that first used this and the current one; 0 in the
  * former. */

@@ -178,19 +178,14 @@ static void check_fields(subject *s, const char *prefix, const char *fields)
     }
     snprintf(problem, sizeof problem, "%s:%s:%s%s@%s:0", op, word, prefix, rest,
              s->kernel->row->platform);
-    if (s->taken < 3 || test_sampled(number++, 12))
+    if (s->taken < 3 || test_sampled(number++, test_fewest() ? 30 : 12))
         check(s, problem);
 }
 
-/* Every problem; where only the fewest are checked, other halves of them for each kernel and dtype. */
 static void check_all(subject *s, const char *const *fields)
 {
-    static size_t turn;
-    turn++;
-    for (size_t i = 0; fields[i]; i++) {
-        if (!test_fewest() || (i + turn) % 2 == 0)
-            check_fields(s, "", fields[i]);
-    }
+    for (size_t i = 0; fields[i]; i++)
+        check_fields(s, "", fields[i]);
 }
 
 /* Other thirds of them for every kernel and dtype where each costs much. */
@@ -206,12 +201,8 @@ static void check_attentions(subject *s, const char *const *fields)
 
 static void check_shapes(subject *s, const char *prefix)
 {
-    static size_t turn;
-    turn++;
-    for (size_t i = 0; shapes[i]; i++) {
-        if (!test_fewest() || (i + turn) % 2 == 0)
-            check_fields(s, prefix, shapes[i]);
-    }
+    for (size_t i = 0; shapes[i]; i++)
+        check_fields(s, prefix, shapes[i]);
 }
 
 static void check_kinds(subject *s, const char *const *kinds, const char *more)
