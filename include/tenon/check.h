@@ -28,7 +28,8 @@ TN_ENDS_WITH(tn_check_args, flags);
 typedef struct tn_check_result {
     size_t struct_size;
     char kernel[104];
-    int32_t ok;      /* 1: every checked output is within its bound and no other byte was written */
+    int32_t ok;      /* 1: every checked output is within its bound, no other byte was written, and
+                        the kernel keeps what its row declares */
     int32_t sampled; /* 1: the problem was too large to check every output */
     int64_t checked; /* number of outputs checked */
     double error;    /* the largest error, as a fraction of its bound: up to 1 passes */
@@ -44,6 +45,11 @@ TN_ENDS_WITH(tn_check_result, text);
  * 2*10^9 operations, only 4096 random outputs and the edges are checked. Fails with TN_UNSUPPORTED
  * or TN_REFUSED, and the kernel's reason, if the kernel does not accept the problem. Set
  * out->struct_size first.
+ *
+ * A second run on the same inputs checks what the kernel's row declares. It is recorded into a graph
+ * (unless the row has TN_ROW_NO_GRAPHS or the device has no further streams) and gets a workspace
+ * of the stated size with other contents. Its outputs must have the same bits if the row has
+ * TN_NUM_RUN_TO_RUN, and bytes behind the workspace must stay unchanged.
  *
  * The dump is in Tenon's text form: problem, kernel and seed, then a section for each operand as it
  * was before the run, a section `found` and, if every output was checked, a section `expected`,

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/dtype.h"
 #include "compare.h"
+#include "declared.h"
 #include "dispatch/judge.h"
 #include "op/op_check.h"
 #include "oracle.h"
@@ -247,6 +248,8 @@ static tn_status check_kernel(scene *s, tn_stream *stream, tn_check_result *out,
         return status;
     write_check_result(s, out);
     status = dump_output(s, out, err);
+    if (!status && out->ok && t->declared)
+        status = tni_declared_check(&(tni_first_run){t, &s->operands, s->block}, out, err);
     return status ? status : compare_guards(s, stream, out, err);
 }
 
@@ -352,7 +355,8 @@ tn_status tn_check(const tn_context *context, const tn_check_args *args, tn_chec
                              .device = question.device,
                              .seed = args->seed ? args->seed : tni_seed_fresh(),
                              .dump = args->dump,
-                             .nonfinite = (flags_of(args) & TN_CHECK_NONFINITE) != 0};
+                             .nonfinite = (flags_of(args) & TN_CHECK_NONFINITE) != 0,
+                             .declared = true};
     status = tni_trial_run(&trial, &result, err);
     tni_plan_release(plan);
     if (!status) {

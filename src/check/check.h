@@ -14,6 +14,7 @@ typedef struct tni_trial {
     uint64_t seed;
     const char *dump; /* as tn_check_args.dump */
     bool nonfinite;   /* as TN_CHECK_NONFINITE */
+    bool declared;    /* also check what the row declares: declared.h */
 } tni_trial;
 
 /* Runs with the default settings and waits for the stream. Returns TN_OK even if the numbers are

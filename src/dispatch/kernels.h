@@ -30,6 +30,12 @@ static inline bool tni_kernel_takes_many(const tni_kernel *kernel)
     return TN_HAS(kernel->row, tn_kernel_row, run_many) && kernel->row->run_many;
 }
 
+/* TN_ROW_... bits of the row. */
+static inline uint64_t tni_kernel_traits(const tni_kernel *kernel)
+{
+    return TN_HAS(kernel->row, tn_kernel_row, traits) ? kernel->row->traits : 0;
+}
+
 /* Returns the kernels of one op on one platform, in the order in which their modules were loaded;
  * NULL-terminated. Discovers modules first. On failure *out is unchanged. */
 tn_status tni_kernels_of(const char *platform, int32_t op, const tni_kernel *const **out,

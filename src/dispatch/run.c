@@ -150,6 +150,23 @@ static void release_step(void *object)
     tni_release(object);
 }
 
+/* Refuses a recorded call of a kernel that cannot be recorded. */
+static tn_status check_recording(const tni_plan *plan, tn_stream *stream, bool packed,
+                                 tn_error *err)
+{
+    char why[256];
+    const bool graph = tni_graph_of(stream) != NULL;
+    if (graph && packed)
+        return tni_graph_reject(stream, plan->where, "a graph cannot keep the memory of a packed B",
+                                err);
+    if (!(tni_kernel_traits(plan->kernel) & TN_ROW_NO_GRAPHS))
+        return TN_OK;
+    snprintf(why, sizeof why, "%s cannot be recorded; a rule can choose another kernel",
+             plan->kernel->row->name);
+    return graph ? tni_graph_reject(stream, plan->where, why, err)
+                 : tni_capture_reject(stream, plan->where, why, err);
+}
+
 /* If the platform records natively, the kernel is called once while it records; otherwise the graph
  * calls the kernel. */
 static tn_status record_step(const tn_run *run, const tni_plan *plan, const tni_call *call,
@@ -176,18 +193,18 @@ static tn_status run_problem(const tni_plan *plan, const tni_call *call, const t
     tni_scratch *taken = NULL;
     tn_graph *graph = tni_graph_of(stream);
     tn_run run = init_run(plan, call, problem, stream);
+    tn_status status = check_recording(plan, stream, packed != NULL, err);
+    if (status)
+        return status;
     run.packed = packed;
-    if (graph && packed)
-        return tni_graph_reject(stream, plan->where, "a graph cannot keep the memory of a packed B",
-                                err);
     if (plan->workspace > 0) {
-        tn_status status = find_workspace(plan, args, stream, &run, &taken, err);
+        status = find_workspace(plan, args, stream, &run, &taken, err);
         if (status)
             return status;
     }
     if (graph)
         return record_step(&run, plan, call, problem, graph, err);
-    tn_status status = call_kernel(&run, plan, call, problem, err);
+    status = call_kernel(&run, plan, call, problem, err);
     if (taken)
         tni_scratch_release(stream, taken);
     if (tni_row_has_streams(call->row))

@@ -361,6 +361,9 @@ static tn_status check_kernel(check *at, const void *any)
     if (TN_HAS(row, tn_kernel_row, alignment) && !is_alignment(row->alignment))
         return reject_row(at, "alignment needs 0 or a power of two up to %d, found %lld",
                           TN_OP_ALIGNMENT_MAX, (long long)row->alignment);
+    if (TN_HAS(row, tn_kernel_row, traits) && row->traits & ~TN_ROW_KNOWN)
+        return reject_row(at, "traits has unknown bits %#llx",
+                          (unsigned long long)(row->traits & ~TN_ROW_KNOWN));
     if (!row->plan != !row->plan_release)
         return reject_row(at, "plan and plan_release must be set together: %s is NULL",
                           row->plan ? "plan_release" : "plan");

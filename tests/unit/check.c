@@ -381,9 +381,15 @@ enum {
     INTO_AN_INPUT,
     READS_OUT,
     FAILS,
+    DIFFERS_AGAIN,   /* by one unit in the last place */
+    FAILS_AGAIN,     /* if it is not the first run on its inputs */
+    KEEPS_WORKSPACE, /* needs what the run before left in its workspace */
+    BEYOND_WORKSPACE,
     TRICKS
 };
 static int trick;
+static int runs; /* since the trick was chosen */
+enum { WORKSPACE = 56 };
 
 static tn_status run_trick(const tn_run *run, tn_error *err)
 {
@@ -392,7 +398,9 @@ static tn_status run_trick(const tn_run *run, tn_error *err)
     const tn_layout *l = op->operand;
     float *a = tn_operand(run, TN_MATMUL_A), *b = tn_operand(run, TN_MATMUL_B);
     float *c = tn_operand(run, TN_MATMUL_OUT);
-    if (trick == FAILS)
+    const int again = runs++ > 0;
+    unsigned char *workspace = run->workspace;
+    if (trick == FAILS || (trick == FAILS_AGAIN && again))
         return tn_fail(err, TN_BUSY, 0, "trick", "not today");
     for (int64_t i = 0; i < mm->m && trick != WRITES_NOTHING; i++) {
         for (int64_t j = 0; j < mm->n; j++) {
@@ -406,30 +414,54 @@ static tn_status run_trick(const tn_run *run, tn_error *err)
     unsigned char *bytes = (unsigned char *)c;
     int64_t end = ((mm->m - 1) * l[2].stride[0] + (mm->n - 1) * l[2].stride[1] + 1) * 4;
     c[0] += trick == OFF_BY_ONE;
-    bytes[-1] ^= trick == BEFORE;
-    bytes[end] ^= trick == BEHIND;
-    bytes[4 * mm->n] ^= trick == IN_A_GAP;
-    ((unsigned char *)b)[3] ^= trick == INTO_AN_INPUT;
+    if (trick == DIFFERS_AGAIN && again)
+        c[0] = nextafterf(c[0], 1e9F);
+    if (trick == KEEPS_WORKSPACE && again && workspace[0] != 0x5A)
+        c[0] = nextafterf(c[0], 1e9F);
+    workspace[0] = 0x5A;
+    if (trick == BEYOND_WORKSPACE)
+        workspace[WORKSPACE] ^= 1;
+    if (trick == BEFORE)
+        bytes[-1] ^= 1;
+    if (trick == BEHIND)
+        bytes[end] ^= 1;
+    if (trick == IN_A_GAP)
+        bytes[4 * mm->n] ^= 1;
+    if (trick == INTO_AN_INPUT)
+        ((unsigned char *)b)[3] ^= 1;
     return TN_OK;
 }
 
+static uint64_t workspace_of_trick(const tn_kernel_row *row, const tn_query *query)
+{
+    (void)row, (void)query;
+    return WORKSPACE;
+}
+
+#define TRICK_ROW(word, kernel, promises, bits)                           \
+    static const tn_kernel_row word = {                                   \
+        .struct_size = sizeof word,                                       \
+        .name = kernel,                                                   \
+        .platform = "cpu",                                                \
+        .op = TN_OP_MATMUL,                                               \
+        .version = 1,                                                     \
+        .dtypes = only_f32,                                               \
+        .numerics = promises,                                             \
+        .honours = TN_MATMUL_USES_STRIDES | TN_MATMUL_USES_TRANSPOSE,     \
+        .free_dims = TN_MATMUL_DIM_M | TN_MATMUL_DIM_N | TN_MATMUL_DIM_K, \
+        .flops_per_us = 1,                                                \
+        .bytes_per_us = 1,                                                \
+        .overhead_us = 1000,                                              \
+        .workspace = workspace_of_trick,                                  \
+        .run = run_trick,                                                 \
+        .traits = bits,                                                   \
+    }
+
 static const tn_dtype only_f32[] = {TN_F32, TN_DTYPE_NONE};
-static const tn_kernel_row trick_row = {
-    .struct_size = sizeof trick_row,
-    .name = "cpu.matmul.trick",
-    .platform = "cpu",
-    .op = TN_OP_MATMUL,
-    .version = 1,
-    .dtypes = only_f32,
-    .numerics = TN_NUM_RUN_TO_RUN,
-    .honours = TN_MATMUL_USES_STRIDES | TN_MATMUL_USES_TRANSPOSE,
-    .free_dims = TN_MATMUL_DIM_M | TN_MATMUL_DIM_N | TN_MATMUL_DIM_K,
-    .flops_per_us = 1,
-    .bytes_per_us = 1,
-    .overhead_us = 1000,
-    .run = run_trick,
-};
-static const tn_kernel_row *const trick_rows[] = {&trick_row, NULL};
+TRICK_ROW(trick_row, "cpu.matmul.trick", TN_NUM_RUN_TO_RUN, 0);
+TRICK_ROW(changing_row, "cpu.matmul.changing", 0, 0);
+TRICK_ROW(apart_row, "cpu.matmul.apart", TN_NUM_RUN_TO_RUN, TN_ROW_NO_GRAPHS);
+static const tn_kernel_row *const trick_rows[] = {&trick_row, &changing_row, &apart_row, NULL};
 static const tn_module trick_module = {.struct_size = sizeof trick_module,
                                        TN_MODULE_ABI,
                                        .name = "trick",
@@ -451,16 +483,21 @@ static void bring_trick(void)
         fail_msg("%s", err.message);
 }
 
-static tn_check_result check(int which, const char *problem)
+static tn_check_result check_kernel(const char *kernel, int which, const char *problem)
 {
     tn_check_result result = {.struct_size = sizeof result};
     tn_error err;
     bring_trick();
     trick = which;
-    if (tn_check(NULL, TN_ARGS(check, .problem = problem, .kernel = "cpu.matmul.trick"), &result,
-                 &err))
+    runs = 0;
+    if (tn_check(NULL, TN_ARGS(check, .problem = problem, .kernel = kernel), &result, &err))
         fail_msg("%s: %s", err.where, err.message);
     return result;
+}
+
+static tn_check_result check(int which, const char *problem)
+{
+    return check_kernel("cpu.matmul.trick", which, problem);
 }
 
 static void honest_kernel_passes(void **state)
@@ -523,6 +560,57 @@ static void bytes_that_are_no_outputs_stay_as_they_are(void **state)
         assert_contains(r.text, cases[i].words);
         assert_true(r.error <= 1);
     }
+}
+
+static void declarations_are_checked(void **state)
+{
+    static const char problem[] = "matmul:f32:m=5,n=5,k=2@cpu:0";
+    (void)state;
+    tn_check_result r = check(DIFFERS_AGAIN, problem);
+    assert_int_equal(r.ok, 0);
+    assert_contains(r.text, "output 0 is ");
+    assert_contains(r.text, "TN_NUM_RUN_TO_RUN");
+    assert_contains(check(KEEPS_WORKSPACE, problem).text, "TN_NUM_RUN_TO_RUN");
+    assert_int_equal(check_kernel("cpu.matmul.changing", DIFFERS_AGAIN, problem).ok, 1);
+    assert_contains(check(BEYOND_WORKSPACE, problem).text,
+                    "byte 56 of the workspace was written, which has 56");
+    assert_contains(check(FAILS_AGAIN, problem).text,
+                    "the second run, recorded into a graph (TN_ROW_NO_GRAPHS forbids that), fails "
+                    "with busy: ");
+    assert_contains(check_kernel("cpu.matmul.apart", FAILS_AGAIN, problem).text,
+                    "the second run fails with busy: ");
+    assert_int_equal(check_kernel("cpu.matmul.apart", HONEST, problem).ok, 1);
+}
+
+/* A kernel with TN_ROW_NO_GRAPHS runs, but is not recorded. */
+static void some_kernels_are_not_recorded(void **state)
+{
+    static const int64_t shape[] = {5, 5};
+    tn_tensor a = {0}, out = {0};
+    tn_device *cpu = NULL;
+    tn_stream *stream = NULL;
+    tn_scope scope = {0};
+    tn_error err = {0};
+    (void)state;
+    bring_trick();
+    trick = HONEST;
+    if (tn_device_get("cpu:0", &cpu, &err) || tn_stream_create(cpu, NULL, &stream, &err) ||
+        tn_tensor_create(cpu, TN_F32, shape, 2, &a, &err) ||
+        tn_tensor_create(cpu, TN_F32, shape, 2, &out, &err) || tn_random_normal(NULL, &a, &err) ||
+        tn_scope_enter(&scope, TN_CHANGES(tn_with_rules(TN_REQUIRE, "cpu.matmul.apart")), &err))
+        fail_msg("%s: %s", err.where, err.message);
+    const tn_matmul_args *args = TN_ARGS(matmul, .a = &a, .b = &a, .out = &out, .stream = stream);
+    for (int i = 0; i < 2; i++) { /* also when the call is remembered */
+        assert_int_equal(tn_matmul(NULL, args, &err), TN_OK);
+        assert_int_equal(tn_graph_begin(stream, &err), TN_OK);
+        assert_int_equal(tn_matmul(NULL, args, &err), TN_UNSUPPORTED);
+        assert_contains(err.message, "cpu.matmul.apart cannot be recorded; ");
+        tn_graph_cancel(stream);
+    }
+    tn_scope_leave(&scope);
+    tn_tensor_release(&a);
+    tn_tensor_release(&out);
+    tn_stream_release(stream);
 }
 
 static void same_seed_gives_the_same_inputs(void **state)
@@ -754,6 +842,8 @@ int main(void)
         cmocka_unit_test(many_packed_sequences_are_checked),
         cmocka_unit_test(wrong_numbers_are_found),
         cmocka_unit_test(bytes_that_are_no_outputs_stay_as_they_are),
+        cmocka_unit_test(declarations_are_checked),
+        cmocka_unit_test(some_kernels_are_not_recorded),
         cmocka_unit_test(same_seed_gives_the_same_inputs),
         cmocka_unit_test(nonfinite_inputs_are_made_on_request),
         cmocka_unit_test(gradients_come_from_a_forward_pass),

@@ -520,6 +520,7 @@ static void bad_kernels_are_refused(void **state)
             "alignment needs 0 or a power of two up to 64, found -8"),
         SET(kernel.alignment, int64_t, 128,
             "alignment needs 0 or a power of two up to 64, found 128"),
+        SET(kernel.traits, uint64_t, 6, "traits has unknown bits 0x6"),
         SET(kernel.flops_per_us, double, 0, "flops_per_us needs a figure above 0, found 0"),
         SET(kernel.flops_per_us, double, __builtin_nan(""), "flops_per_us needs a figure above 0"),
         SET(kernel.bytes_per_us, double, -1, "bytes_per_us needs a figure above 0, found -1"),

@@ -36,6 +36,13 @@ TN_BEGIN_DECLS
 #define TN_NUM_ROUNDS_PRODUCT UINT64_C(256)
 #define TN_NUM_KNOWN          UINT64_C(511)
 
+/* tn_kernel_row.traits. */
+/* `run` must not be recorded into a graph: it waits, allocates, or does work that would not be
+ * repeated. A call that would record it is refused. Rows without this bit are recorded; tn_check
+ * and the conformance suite run them from a graph. */
+#define TN_ROW_NO_GRAPHS UINT64_C(1)
+#define TN_ROW_KNOWN     UINT64_C(1)
+
 /* Why a kernel is not used: name, number, word. Numbers are never reused. */
 #define TN_REFUSAL_LIST(X)                                                                      \
     X(DTYPE, 1, "dtype") /* dtype not supported                                   */            \
@@ -158,7 +165,8 @@ typedef struct tn_kernel_row {
      * note about how it would compute the problem into the text of `why`; decisions show it as
      * `note`. Pure: must not call the vendor. */
     tn_status (*admit)(const struct tn_kernel_row *row, const tn_query *query, tn_refusal *why);
-    /* Returns the bytes of scratch memory that a run needs. NULL: none. Pure. */
+    /* Returns the bytes of scratch memory that a run needs, which is also the most that it writes.
+     * Its contents are arbitrary at the start of a run. NULL: none. Pure. */
     uint64_t (*workspace)(const struct tn_kernel_row *row, const tn_query *query);
     /* Creates the data that all runs share: a descriptor, an order of work. *out_bytes is the
      * memory it holds, for the limit of the plan cache. NULL: nothing to create. */
@@ -197,8 +205,9 @@ typedef struct tn_kernel_row {
      * op distinguishes them, timings. A row that ends before this field distinguishes all
      * alignments. */
     int64_t alignment;
+    uint64_t traits; /* TN_ROW_... */
 } tn_kernel_row;
-TN_ENDS_WITH(tn_kernel_row, alignment);
+TN_ENDS_WITH(tn_kernel_row, traits);
 
 TN_END_DECLS
 
