@@ -182,7 +182,7 @@ static tn_status compare_outputs(const repeat *r, tn_check_result *out, tn_error
         unsigned char *now = tni_alloc(bytes);
         status = now ? tni_operands_download(r->first->operands, i, r->stream, now, err)
                      : tni_no_memory(err, where, "a copy of the output");
-        if (!status && memcmp(now, r->first->block[i], bytes) != 0)
+        if (now && !status && memcmp(now, r->first->block[i], bytes) != 0)
             compare_elements(r, i, now, out);
         tni_release(now);
     }

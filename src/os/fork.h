@@ -32,7 +32,7 @@ typedef struct tni_fork_lock {
 } tni_fork_lock;
 #define TNI_FORK_LOCK_INIT .mutex = TNI_MUTEX_INIT
 
-void tni_fork_lock_watch(tni_fork_lock *held); /* registers it before its first use */
+void tni_fork_lock_watch(tni_fork_lock *added); /* registers it before its first use */
 void tni_fork_lock_acquire(tni_fork_lock *held);
 void tni_fork_lock_release(tni_fork_lock *held);
 

@@ -69,6 +69,8 @@ typedef struct stub_job {
     size_t bytes, rows, to_pitch, from_pitch;
     cuda_dropout_args dropout;
     cuda_attention_args empty;
+    void (*work)(void *with); /* of another stub; NULL: none */
+    void *with;
 } stub_job;
 
 /* Streams, events, functions and graphs. */
@@ -144,6 +146,7 @@ cu_result stub_end(const char *call, int kind, void *handle);
 /* Does a job, or keeps it where the stream records. */
 void stub_job_do(const stub_job *job);
 cu_result stub_queue(cu_stream stream, const stub_job *job);
+cu_result stub_queue_work(cu_stream stream, void (*work)(void *with), void *with);
 /* Whether anything may be queued there now: not where a recording is spoilt, nor on the default stream while one is
  * recorded that it waits for, which that spoils. */
 cu_result stub_may_queue(cu_stream stream, const stub_context *context);

@@ -17,7 +17,7 @@ enum { STUB_ATTRIBUTES_MOST = 16 };
 typedef struct stub_desc {
     dnn_desc_type type;
     bool finished;
-    int references;
+    _Atomic int references;
     int count;
     stub_attribute attribute[STUB_ATTRIBUTES_MOST];
 } stub_desc;

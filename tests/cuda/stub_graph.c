@@ -59,6 +59,8 @@ void stub_job_do(const stub_job *job)
         memcpy(job->to + i * job->bytes, job->pattern, job->bytes);
     keep(&job->dropout);
     empty(&job->empty);
+    if (job->work)
+        job->work(job->with);
 }
 
 stub_handle *stub_recording(cu_stream stream)
@@ -152,6 +154,12 @@ cu_result stub_queue(cu_stream stream, const stub_job *job)
     grown[handle->job_count++] = *job;
     handle->jobs = grown;
     return CUDA_SUCCESS;
+}
+
+/* For the stubs of libraries, which find it by its name. */
+cu_result stub_queue_work(cu_stream stream, void (*work)(void *with), void *with)
+{
+    return stub_queue(stream, &(stub_job){.work = work, .with = with});
 }
 
 cu_result stub_may_queue(cu_stream stream, const stub_context *context)
