@@ -98,7 +98,8 @@ class Decisions(script.Case):
         said = self.explain("f32:b=1,h=4,l=64,d=64")
         rows = {row["name"]: row for row in said["backends"]}
         self.assertEqual((rows["mem_efficient"]["kernel"], rows["TORCH_SDPA"]["kernel"]), (OWN, OWN))
-        self.assertEqual(rows["FLASH_ATTN"]["kernel"] or "", "")
+        self.assertEqual((rows["FLASH_ATTN"]["kernel"], rows["FLASH_ATTN"]["verdict"]), (CUDNN, "refused"))
+        self.assertEqual(rows["flash"]["kernel"] or "", "")
         small = "bf16:b=1,h=4,l=64,d=64"
         self.assertEqual(self.first(small, "--set", "cuda.mem_efficient_sdp=false"), CUDNN)
         self.assertEqual(self.first(small, "--set", "cuda.sdp_priority=cudnn"), CUDNN)

@@ -158,6 +158,23 @@ class Decisions(script.Case):
         self.assertEqual((why["code"], why["what"]), ("determinism", "batch-invariant"))
         self.taken(problem, "--set", "attention.backend=cudnn")
 
+    def test_it_has_the_name_of_flash_attention(self):
+        """As long as CUDA has no kernel of that name. Its switch is cuDNN's, and a choice that nobody made has the
+        family's name."""
+        flash = ("--set", "attention.backend=FLASH_ATTN")
+        for problem, names in (("attention:bf16:b=1,h=4,l=64,d=64", [ROW]),
+                               ("attention-backward:bf16:b=1,h=4,l=256,d=64", [BACK, BACK + ".repeating"])):
+            for name in names:
+                self.taken(problem, *flash, name=name)
+                self.taken(problem, *flash, "--set", "cuda.flash_sdp=false", name=name)
+                why = self.why(problem, *flash, "--set", "cuda.cudnn_sdp=false", name=name)
+                self.assertEqual(why["text"].split(",")[0], "cuda.cudnn_sdp is off")
+        self.taken("attention:bf16:b=1,h=4,l=64,d=64,backend=FLASH_ATTN")
+        why = self.why("attention:f32:b=1,h=4,l=64,d=64", *flash)  # what it does not compute stays refused
+        self.assertEqual((why["code"], why["what"]), ("dtype", "f32"))
+        own = self.why("attention:bf16:b=1,h=4,l=64,d=64", *flash, name="cuda.attention.own")
+        self.assertEqual(own["code"], "rule")
+
     def test_gradients(self):
         problem = "attention-backward:bf16:b=2,h=8,hk=4,l=256,d=128,mask=causal"
         for name in (BACK, BACK + ".repeating"):
@@ -209,6 +226,11 @@ class Libraries(script.Case):
         wrong = [(row["problem"], row["kernel"], row["message"]) for row in rows if row["ok"] is not True]
         self.assertEqual(wrong, [])
         self.assertEqual(len({row["problem"] for row in rows}), len(SMALL))
+
+    def test_flash_attention_computes_attention(self):
+        said = self.check(self.PROBLEM.replace("@", ",backend=FLASH_ATTN@"))
+        self.assertIn(ROW, said)
+        self.assertNotIn("wrong", said)
 
     def check_rows(self, *problems, **changes):
         done = script.run(script.build.tenon, "check", *(f"{p}@cuda:0" for p in problems), "--all-kernels", "--json",

@@ -79,7 +79,9 @@ static bool pick_contender(const tni_contender *v, const tni_backend_request *re
     if (request->strength == TN_REQUIRE && request->count > 0)
         return false;
     for (int32_t i = 1; i < TN_BACKEND_COUNT; i++) {
-        if (pick_by_name(v, tni_backend_name(i), bounds, out))
+        const char *name = tni_backend_name(i);
+        if (!tni_backend_is_borrowed(&v->kernel->names, name) &&
+            pick_by_name(v, name, bounds, out))
             return true;
     }
     return pick_by_name(v, v->kernel->names.backend, bounds, out);

@@ -106,16 +106,21 @@ const char *tni_backend_spelling(const char *name)
     return number ? tni_backend_name(number) : name;
 }
 
-/* A backend of this name also has these names. */
+static const char flash_attn[] = "FLASH_ATTN";
+static const char cudnn[] = "cudnn";
+
+/* A backend of this name also has these names. cuDNN's attention computes what FLASH_ATTN does and
+ * answers to that name, which goes when CUDA gets a kernel named FLASH_ATTN. It still obeys
+ * cuda.cudnn_sdp, not cuda.flash_sdp. */
 static const struct others {
     const char *name;
     const char *other[3];
 } others[] = {
-    {"FLASH_ATTN", {"flash", family}},
-    {"flash", {"FLASH_ATTN", family}},
+    {flash_attn, {"flash", family}},
+    {"flash", {flash_attn, family}},
     {"mem_efficient", {family}},
     {"math", {family}},
-    {"cudnn", {family}},
+    {cudnn, {flash_attn, family}},
     {"overrideable", {family}},
     {"ref", {"math", family}},
 };
@@ -163,6 +168,11 @@ bool tni_backend_is(const tni_candidate *candidate, const char *name)
             return true;
     }
     return false;
+}
+
+bool tni_backend_is_borrowed(const tni_candidate *candidate, const char *name)
+{
+    return tni_words_same(candidate->backend, cudnn) && tni_words_same(name, flash_attn);
 }
 
 int32_t tni_backend_sdp(const tni_candidate *candidate)

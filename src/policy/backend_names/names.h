@@ -35,6 +35,10 @@ const char *tni_backend_op(const tn_kernel_row *row);
 /* Whether a candidate has the name, ignoring case. */
 bool tni_backend_is(const tni_candidate *candidate, const char *name);
 
+/* Whether the candidate has the name only as long as its platform has no kernel of that name. It is
+ * then used on request, and never reported for an automatic choice. */
+bool tni_backend_is_borrowed(const tni_candidate *candidate, const char *name);
+
 /* Returns which backend of the family the candidate is; -1 if none. */
 int32_t tni_backend_sdp(const tni_candidate *candidate);
 
