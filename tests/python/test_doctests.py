@@ -8,11 +8,12 @@ import pytest
 import tenon
 
 NEEDS = {"tenon.device_interface": ("torch",), "tenon.integrations.torch": ("torch",),
-         "tenon.integrations.transformers": ("torch", "transformers")}
+         "tenon.integrations.transformers": ("torch", "transformers"), "tenon.integrations.diffusers": ("torch", "diffusers"),
+         **dict.fromkeys(("tenon.integrations._mask_gradient", "tenon.integrations._sharding"), ("torch",))}
 MODULES = ["tenon"] + [m.name for m in pkgutil.walk_packages(tenon.__path__, "tenon.")]
 WITH_EXAMPLES = ["tenon", *(f"tenon.{name}" for name in (
-    "backends", "backends.cuda", "backends.cudnn", "device_interface", "errors", "integrations.torch",
-    "integrations.transformers", "lock", "operators", "platforms", "platforms.attention", "platforms.interface",
+    "backends", "backends.cuda", "backends.cudnn", "device_interface", "errors", "integrations.diffusers",
+    "integrations.torch", "integrations.transformers", "lock", "operators", "platforms", "platforms.attention", "platforms.interface",
     "settings"))]
 PUBLIC = [name for name in tenon.__all__ if name not in tenon._MODULES and callable(getattr(tenon, name))]
 

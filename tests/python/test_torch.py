@@ -195,10 +195,62 @@ def test_dropout_repeats_with_the_seed():
     assert abs(keep.item() - 1) < 0.35
 
 
-def test_masks_have_no_gradients():
-    q, k, v = inputs()
-    with pytest.raises(tenon.errors.InvalidArgumentError, match="mask"):
-        ours(q, k, v, torch.randn(9, 9, requires_grad=True))
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("shape", [(2, 4, 9, 7), (1, 1, 9, 7), (2, 1, 1, 7), (9, 7)])
+def test_gradients_of_masks(shape, causal):
+    q, k, v = (torch.randn(2, heads, length, 16, requires_grad=True)
+               for heads, length in ((4, 9), (2, 7), (2, 7)))
+    mask, weights = torch.randn(shape, requires_grad=True), torch.randn(2, 4, 9, 16)
+    hidden = torch.ones(9, 7, dtype=torch.bool).triu(1) if causal else torch.zeros(9, 7, dtype=torch.bool)
+    wanted = theirs(q, k, v, mask.masked_fill(hidden, float("-inf")), enable_gqa=True)
+    wanted = torch.autograd.grad((wanted * weights).sum(), (q, k, v, mask))
+    found = ours(q, k, v, mask, is_causal=causal, enable_gqa=True)
+    found = torch.autograd.grad((found * weights).sum(), (q, k, v, mask))
+    torch.testing.assert_close(found, wanted, atol=1e-5, rtol=1e-4)
+    alone = ours(q.detach(), k.detach(), v.detach(), mask, is_causal=causal, enable_gqa=True)
+    torch.testing.assert_close(torch.autograd.grad((alone * weights).sum(), mask)[0], wanted[3], atol=1e-5, rtol=1e-4)
+
+
+def test_gradients_of_masks_come_in_parts(monkeypatch):
+    """Of rows, a query that sees no key, and soft caps."""
+    from tenon.integrations import _mask_gradient
+    from tenon.integrations.torch import attention
+
+    q, k, v = (torch.randn(1, 2, 9, 16) for _ in range(3))
+    mask = torch.randn(1, 1, 9, 9).index_fill_(2, torch.tensor([4]), float("-inf")).requires_grad_()
+    weights = torch.randn(1, 2, 9, 16)
+    scores = 3 * torch.tanh(q @ k.mT / 4 / 3) + mask
+    wanted, = torch.autograd.grad((torch.softmax(scores, -1).nan_to_num() @ v * weights)[:, :, [0, 1, 2, 3, 5, 6, 7, 8]].sum(),
+                                  mask)
+    for most in (1, 1 << 22):
+        monkeypatch.setattr(_mask_gradient, "_MOST_SCORES", most)
+        found, = torch.autograd.grad((attention(q, k, v, mask, softcap=3.0) * weights).sum(), mask)
+        torch.testing.assert_close(found, wanted.nan_to_num(), atol=1e-5, rtol=1e-4)
+
+
+def test_gradients_of_masks_that_are_refused():
+    q, mask = torch.randn(1, 2, 5, 8), torch.randn(5, 5, requires_grad=True)
+    with pytest.raises(tenon.errors.UnsupportedError, match="no gradients of a mask with dropout"):
+        ours(q, q, q, mask, dropout_p=0.5)
+    with pytest.raises(tenon.errors.UnsupportedError, match="no gradients of a mask with torch.func"):
+        torch.func.grad(lambda m: ours(q, q, q, m).sum())(mask.detach())
+
+
+def test_lse_of_the_differentiable_call():
+    from tenon.integrations.torch import attention
+
+    q, k, v = (torch.randn(2, 9, 4, 16, requires_grad=True) for _ in range(3))
+    out, lse = attention(q, k, v, causal=True, layout="blhd", return_lse=True)
+    scores = torch.einsum("bqhd,bkhd->bhqk", q, k) / 4
+    scores = scores.masked_fill(torch.ones(9, 9, dtype=torch.bool).triu(1), float("-inf"))
+    torch.testing.assert_close(lse, scores.logsumexp(-1).detach(), atol=1e-5, rtol=1e-4)
+    assert not lse.requires_grad
+    wanted = torch.autograd.grad(attention(q, k, v, causal=True, layout="blhd").sum(), (q, k, v))
+    torch.testing.assert_close(torch.autograd.grad(out.sum(), (q, k, v)), wanted)
+    with torch.no_grad():
+        torch.testing.assert_close(attention(q, k, v, causal=True, layout="blhd", return_lse=True)[1], lse)
+    with pytest.raises(tenon.errors.UnsupportedError, match="no lse of attention with sinks"):
+        attention(q, k, v, sinks=torch.zeros(4), return_lse=True)
 
 
 def test_backward_keeps_the_settings_of_forward():

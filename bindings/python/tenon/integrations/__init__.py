@@ -1,4 +1,4 @@
-"""Tenon inside other people's programs: `tenon.integrations.torch`, `tenon.integrations.transformers`."""
+"""Tenon inside other people's programs: `tenon.integrations.torch`, `.transformers` and `.diffusers`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+NAMES = ("torch", "transformers", "diffusers")
+
+
 def __getattr__(name: str) -> Any:
     from importlib import import_module
 
-    if name not in ("torch", "transformers"):
-        raise AttributeError(f"module 'tenon.integrations' has no attribute {name!r}; there are: torch, transformers")
+    if name not in NAMES:
+        raise AttributeError(f"module 'tenon.integrations' has no attribute {name!r}; there are: "
+                             + ", ".join(NAMES))
     try:
         return import_module(f"{__name__}.{name}")
     except ModuleNotFoundError as error:

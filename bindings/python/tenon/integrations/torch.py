@@ -9,9 +9,9 @@ threads get in each other's way: the setting cpu.pool, unless somebody has set i
 takes that back.
 
 What differs from torch.nn.functional's: a mask and is_causal may come together; a query that sees no key gives
-0, in every kernel. Refused, with the reason: a mask that requires gradients, as no kernel here has them;
-forward-mode and second derivatives; dropout in torch.vmap unless its randomness is "different"; torch.func's
-gradients inside torch.compile.
+0, in every kernel. Refused, with the reason: forward-mode and second derivatives; dropout in torch.vmap unless its
+randomness is "different"; torch.func's gradients inside torch.compile; gradients of a mask beside dropout, and in
+torch.func.
 
 >>> import torch
 >>> from tenon.integrations.torch import scaled_dot_product_attention
@@ -26,6 +26,7 @@ torch.Size([1, 2, 3, 4])
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Iterator, List, Optional, Tuple
 
 import torch
@@ -35,6 +36,7 @@ from torch._functorch.pyfunctorch import temporarily_pop_interpreter_stack
 
 from .. import _given, errors, operators, settings
 from .._calls import broadcast
+from . import _mask_gradient
 
 Tensor = torch.Tensor
 
@@ -242,6 +244,18 @@ def _(grad: Any, query: Any, key: Any, value: Any, out: Any, lse: Any, seed: Any
     return _gradients_like(query, key, value)
 
 
+@torch.library.custom_op("tenon::attention_mask_gradient", mutates_args=())
+def _mask_backward(grad: Tensor, query: Tensor, key: Tensor, value: Tensor, out: Tensor, lse: Tensor, mask: Tensor,
+                   causal: bool, scale: Optional[float], softcap: float) -> Tensor:
+    return _mask_gradient.mask_gradient(grad, query, key, value, out, lse, mask, causal, scale, softcap)
+
+
+@_mask_backward.register_fake
+def _(grad: Any, query: Any, key: Any, value: Any, out: Any, lse: Any, mask: Any, causal: Any, scale: Any,
+      softcap: Any) -> Any:
+    return mask.new_empty(mask.shape)
+
+
 def _setup(ctx: Any, inputs: Tuple[Any, ...], output: Tuple[Any, ...]) -> None:
     query, key, value, mask, *numbers = inputs
     ctx.save_for_backward(query, key, value, *output, mask)
@@ -254,7 +268,11 @@ def _gradients(ctx: Any, grad: Tensor, *_: Any) -> Tuple[Any, ...]:
     run = _TransformedBackward.apply if _is_transformed() else _backward
     with settings.resume(ctx.settings):
         grads = run(grad, query, key, value, out, lse, seed, mask, *ctx.numbers)
-    return (*grads, None, None, None, None, None, None)
+    of_mask = None
+    if mask is not None and ctx.needs_input_grad[3]:
+        _, causal, scale, softcap, _ = ctx.numbers
+        of_mask = _mask_backward(grad, query, key, value, out, lse, mask, causal, scale, softcap)
+    return (*grads, of_mask, None, None, None, None, None)
 
 
 def _keep_nothing(ctx: Any, inputs: Tuple[Any, ...], output: Tuple[Any, ...]) -> None:
@@ -267,6 +285,23 @@ def _no_second(ctx: Any, *_: Any) -> Tuple[Any, ...]:
 
 _training.register_autograd(_gradients, setup_context=_setup)
 _backward.register_autograd(_no_second, setup_context=_keep_nothing)
+
+
+_shards = False
+
+
+def _share() -> None:
+    """Registers the rules for distributed tensors when these are in use."""
+    global _shards
+    if not _shards and "torch.distributed.tensor" in sys.modules:
+        from . import _sharding
+
+        of = torch.ops.tenon
+        _sharding.register(of.attention_inference.default, of.attention.default, of.attention_backward.default)
+        _shards = True
+
+
+_share()
 
 
 def _is_transformed() -> bool:
@@ -376,6 +411,11 @@ def _fast_infer(query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor
     return fast.attention(settings.context(), query, key, value, 1 if causal else 0, scale, mask, 0, True, number)
 
 
+def _autocast_sinks(sinks: Optional[Tensor]) -> Optional[Tensor]:
+    """Sinks of float32 stay so, as they are taken beside any dtype."""
+    return sinks if sinks is None or sinks.dtype == torch.float32 else _autocast(sinks)[0]
+
+
 def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, dropout: float = 0.0,
            causal: bool = False, scale: float | None = None, backend: str = "", softcap: float = 0.0,
            sinks: Tensor | None = None, turned: bool = False) -> Tensor:
@@ -384,14 +424,28 @@ def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
     watched = _is_watched()
     if watched or _any_autocast():
         query, key, value, mask = _autocast(query, key, value, mask)
-        if sinks is not None and sinks.dtype != torch.float32:  # beside any dtype, f32 is taken
-            sinks, = _autocast(sinks)
+        sinks = _autocast_sinks(sinks)
     if sinks is None and not softcap and not dropout and not watched:
         out = _fast_infer(query, key, value, mask, causal, scale, backend)
         if out is not NotImplemented:
             return out if turned else out.transpose(1, 2)
     out = _attend(query, key, value, mask, dropout, causal, scale, backend, softcap, sinks)
     return out.transpose(1, 2) if turned else out
+
+
+def attend_with_lse(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, dropout: float = 0.0,
+                    causal: bool = False, scale: float | None = None, backend: str = "",
+                    softcap: float = 0.0) -> Tuple[Tensor, Tensor]:
+    """As `attend`, and the logarithms of the sums of exponentials, [batch, heads, queries]. No gradients go through
+    these."""
+    if _is_watched() or _any_autocast():
+        query, key, value, mask = _autocast(query, key, value, mask)
+    query, key, value, mask, needs = _prepare(query, key, value, mask, dropout, None)
+    if dropout == 1.0:
+        out, lse = attend_with_lse(query, key, value, mask, 0.0, causal, scale, backend, softcap)
+        return out * 0.0, lse
+    out, lse = _train(needs, query, key, value, mask, dropout, causal, scale, softcap, backend)
+    return out, lse.detach()
 
 
 def _even(query: Tensor, key: Tensor, value: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
@@ -408,24 +462,48 @@ def _even(query: Tensor, key: Tensor, value: Tensor) -> Tuple[Tensor, Tensor, Te
     return query, key, value
 
 
+def _check_tracked_mask(dropout: float) -> None:
+    """Refuses what the gradient of a mask is not computed with."""
+    for what, there in (("dropout", dropout), ("torch.func", _is_transformed())):
+        if there:
+            raise errors.UnsupportedError(f"no gradients of a mask with {what}", "unsupported", "attention-backward")
+
+
+def _prepare(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float,
+             sinks: Tensor | None) -> Tuple[Tensor, Tensor, Tensor, Tensor | None, bool]:
+    """Checked operands, and whether gradients of them are wanted."""
+    _check_layouts(query=query, key=key, value=value, mask=mask, sinks=sinks)
+    _check_devices(query=query, key=key, value=value, mask=mask, sinks=sinks)
+    if type(query) is not Tensor and not _is_compiling():
+        _share()
+    if _forward._current_level >= 0:
+        _refuse_tangents(query, key, value, mask, sinks)
+    enabled = torch.is_grad_enabled()
+    tracked = mask is not None and enabled and _is_tracked(mask)
+    if mask is not None and tracked:
+        _check_tracked_mask(dropout)
+        mask = _ranked(mask, 4)
+    needs = tracked or enabled and any(_is_tracked(x) for x in (query, key, value))
+    if needs and sinks is not None:
+        raise errors.UnsupportedError("no gradients of attention with sinks", "unsupported", "attention")
+    return (*_even(query, key, value), mask, needs)
+
+
+def _train(needs: bool, *given: Any) -> Tuple[Tensor, Tensor]:
+    """The result and its lse, by the operator that has a backward pass."""
+    run = _Transformed.apply if needs and _is_transformed() else _training
+    out, lse, _ = run(*given)
+    return out, lse
+
+
 def _attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, causal: bool,
             scale: float | None, backend: str, softcap: float, sinks: Tensor | None) -> Tensor:
     """What the extension does not serve: [batch, heads, length, size]."""
-    _check_layouts(query=query, key=key, value=value, mask=mask, sinks=sinks)
-    _check_devices(query=query, key=key, value=value, mask=mask, sinks=sinks)
-    if _forward._current_level >= 0:
-        _refuse_tangents(query, key, value, mask, sinks)
-    if mask is not None and torch.is_grad_enabled() and _is_tracked(mask):
-        raise errors.invalid("a mask that requires gradients: no kernel here has them")
-    query, key, value = _even(query, key, value)
+    query, key, value, mask, needs = _prepare(query, key, value, mask, dropout, sinks)
     if dropout == 1.0:  # drops all, where the kernels' rest is divided by what is kept
         return _attend(query, key, value, mask, 0.0, causal, scale, backend, softcap, sinks) * 0.0
-    needs = torch.is_grad_enabled() and any(_is_tracked(x) for x in (query, key, value))
-    if needs and sinks is not None:
-        raise errors.UnsupportedError("no gradients of attention with sinks", "unsupported", "attention")
     if needs or dropout:
-        train = _Transformed.apply if needs and _is_transformed() else _training
-        return train(query, key, value, mask, dropout, causal, scale, softcap, backend)[0]
+        return _train(needs, query, key, value, mask, dropout, causal, scale, softcap, backend)[0]
     run = _infer if not _is_watched() and _is_plain(query, key, value, mask, sinks) else _inference
     return run(query, key, value, mask, causal, scale, softcap, sinks, backend)
 
@@ -433,12 +511,20 @@ def _attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, drop
 def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None,
               dropout: float = 0.0, causal: bool = False, scale: float | None = None,
               layout: str = "bhld", backend: str = "", softcap: float = 0.0,
-              sinks: Tensor | None = None) -> Tensor:
-    """tenon.attention with gradients, of four dimensions. A backend that is named is required."""
+              sinks: Tensor | None = None, return_lse: bool = False) -> Any:
+    """tenon.attention with gradients, of four dimensions. A backend that is named is required. With return_lse, a pair:
+    the result and its log-sum-exp, [batch, heads, queries], through which no gradients go."""
     _check_tensors(query=query, key=key, value=value, mask=mask, sinks=sinks)
-    if operators.layout_number(layout):
+    turned = bool(operators.layout_number(layout))
+    if turned:
         query, key, value = (x.transpose(1, 2) for x in (query, key, value))
-    return attend(query, key, value, mask, dropout, causal, scale, backend, softcap, sinks, layout == "blhd")
+    if not return_lse:
+        return attend(query, key, value, mask, dropout, causal, scale, backend, softcap, sinks, turned)
+    if sinks is not None:
+        raise errors.UnsupportedError("no lse of attention with sinks; tenon.attention(out=..., lse=...) gives it without "
+                                      "gradients", "unsupported", "attention")
+    out, lse = attend_with_lse(query, key, value, mask, dropout, causal, scale, backend, softcap)
+    return (out.transpose(1, 2) if turned else out), lse
 
 
 def _ranked(x: Tensor, rank: int) -> Tensor:
