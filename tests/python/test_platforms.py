@@ -262,7 +262,7 @@ def test_a_layer(cpu, random, selected, causal):
     k, v = (random.standard_normal((2, 9, 2, 16)).astype("f4") for _ in range(2))
     meta = backend.get_builder_cls()().build(current_timestep=3, VSA_sparsity=0.5)
     assert isinstance(meta, backend.get_metadata_cls()) and meta.current_timestep == 3
-    assert meta.asdict_zerocopy({"attn_mask"}) == {"current_timestep": 3, "VSA_sparsity": 0.5}
+    assert meta.asdict_zerocopy({"attn_mask", "is_causal"}) == {"current_timestep": 3, "VSA_sparsity": 0.5}
     qkv = impl.preprocess_qkv(q, meta)
     out = impl.postprocess_output(impl.forward(qkv, k, v, meta), meta)
     wanted = tenon.attention(q, k, v, mask="causal" if causal else None, scale=0.2, layout="blhd")
@@ -351,3 +351,41 @@ def test_the_reference_is_a_backend(cpu, random, asked):
 
     for name in ("flash", "math", "mem_efficient", "cudnn", "reff"):  # a family's, or nobody's
         assert not hasattr(attention, name)
+
+
+def test_flash_attention_on_cuda_is_that_of_cudnn(script, stubs):
+    """Until CUDA has a kernel of its own with this name."""
+    script("""
+import tenon
+from tenon.platforms import AttentionBackendEnum, platform
+tenon.settings.set("admission", "never")
+cuda, flash = platform("cuda"), AttentionBackendEnum.FLASH_ATTN
+assert cuda.get_attn_backend_cls(flash, 64, "bf16") == "tenon.platforms.attention.FLASH_ATTN"
+assert cuda.get_attn_backend_cls(None, 64, "bf16") == "tenon.platforms.attention.TORCH_SDPA"
+for dtype, setting, why in (("bf16", {"cuda.cudnn_sdp": False}, "cuda.cudnn_sdp is off"), ("f32", {}, "f32")):
+    with tenon.settings.scope(setting):
+        try:
+            raise SystemExit(cuda.get_attn_backend_cls(flash, 64, dtype))
+        except (ValueError, tenon.Error) as error:
+            assert why in str(error), error
+""", **stubs)
+
+
+def test_metadata_as_upstream_gives_it(cpu, random):
+    """A mask by its position; one that is exactly causal; a gate before the metadata."""
+    backend = load(cpu.get_attn_backend_cls(None, 8, "f32"))
+    impl = backend.get_impl_cls()(2, 8)
+    q, k, v = (random.standard_normal((2, 5, 2, 8)).astype("f4") for _ in range(3))
+    mask = numpy.tril(numpy.ones((2, 5, 5), bool))
+    meta = backend.get_builder_cls()().build(3, mask)
+    assert meta.current_timestep == 3 and meta.attn_mask is mask and meta.is_causal is False
+    wanted = tenon.attention(q, k, v, mask="causal", layout="blhd")
+    numpy.testing.assert_allclose(impl.forward(q, k, v, meta), wanted, 1e-4, 1e-5)
+    numpy.testing.assert_allclose(impl.forward(q, k, v, None, meta), wanted, 1e-4, 1e-5)
+    meta = backend.get_metadata_cls()(3, attn_mask=numpy.zeros((2, 9)), is_causal=True)  # a mask that is not read
+    numpy.testing.assert_array_equal(impl.forward(q, k, v, attn_metadata=meta), wanted)
+    for given in ((q, meta), (q,)):
+        with pytest.raises(tenon.errors.UnsupportedError, match="gate_compress needs the compression branch"):
+            impl.forward(q, k, v, *given[:1], *(given[1:] or (None,)))
+    with pytest.raises(TypeError, match="found 6 arguments"):
+        impl.forward(q, k, v, None, meta, meta)

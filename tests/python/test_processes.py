@@ -223,3 +223,40 @@ def test_names():
     assert set(tenon.__all__) <= set(dir(tenon))
     with pytest.raises(AttributeError):
         tenon.nothing
+
+
+CHILD = """
+import sys, tenon
+theirs = tenon.Event.from_ipc_handle("cpu", bytes.fromhex(sys.argv[1]))
+mine = tenon.Event(enable_timing=True, on="cpu")
+mine.record()
+try:
+    theirs.elapsed_time(mine)
+    raise SystemExit("it was not recorded")
+except tenon.errors.NotFoundError:
+    print("not recorded", flush=True)
+sys.stdin.readline()
+theirs.synchronize()
+tenon.Stream("cpu").wait_event(theirs)
+mine.record()
+assert theirs.query() and 0 <= theirs.elapsed_time(mine) < 60000
+"""
+
+
+def test_a_child_waits_for_an_event_of_its_parent():
+    event = tenon.Event(enable_timing=True, interprocess=True, on="cpu")
+    with subprocess.Popen([sys.executable, "-c", CHILD, event.ipc_handle().hex()], text=True,
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        assert child.stdout.readline() == "not recorded\n"
+        event.record()
+        _, told = child.communicate("go\n", timeout=600)
+    assert child.returncode == 0, told
+
+
+def test_event_handles_are_checked():
+    with pytest.raises(tenon.errors.UnsupportedError):
+        tenon.Event(on="cpu").ipc_handle()
+    with pytest.raises(TypeError, match="handle needs bytes, found str"):
+        tenon.Event.from_ipc_handle("cpu", "x")
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="handle needs 64 bytes"):
+        tenon.Event.from_ipc_handle("cpu", b"x")

@@ -438,8 +438,33 @@ class Event:
         args = _abi.EventArgs(enable_timing=_given.flag("enable_timing", enable_timing),
                               blocking=_given.flag("blocking", blocking),
                               interprocess=_given.flag("interprocess", interprocess))
-        self._handle = Handle(take(lib.tn_event_create, where, byref(args)), "tn_event_release")
-        self.address = self._handle.address
+        self._hold(take(lib.tn_event_create, where, byref(args)))
+
+    def _hold(self, address: int) -> None:
+        """Releases it when this is forgotten."""
+        self._handle = Handle(address, "tn_event_release")
+        self.address = address
+
+    @classmethod
+    def from_ipc_handle(cls, device: Any, handle: bytes) -> Event:
+        """The event of another process on this machine, by its `ipc_handle`, on the same device. Each process sees
+        what the other records."""
+        if not isinstance(handle, bytes):
+            raise TypeError(f"handle needs bytes, found {type(handle).__name__}")
+        raw = _abi.EventHandle()
+        if len(handle) != len(raw.bytes):
+            raise errors.invalid(f"handle needs {len(raw.bytes)} bytes, as ipc_handle() gives; found {len(handle)}")
+        raw.bytes[:] = handle
+        event = cls.__new__(cls)
+        event._hold(take(lib.tn_event_import, _address_of(device), byref(raw)))
+        return event
+
+    def ipc_handle(self) -> bytes:
+        """What another process on this machine makes the event of, by `Event.from_ipc_handle`. The event must have been
+        made with `interprocess`, and live until the other process has it."""
+        raw = _abi.EventHandle()
+        call(lib.tn_event_export, self.address, byref(raw))
+        return bytes(raw.bytes)
 
     device = property(lambda self: Device(lib.tn_event_device(self.address)), doc="Where it is.")
 

@@ -31,7 +31,8 @@ from .interface import AttentionBackendEnum, platform
 class AttentionMetadata:
     """What a step of denoising tells its layers. A mask of keys, `attn_mask`, is [batch, keys], [batch,
     queries, keys] or [batch, heads or 1, queries or 1, keys]: what is not 0 or false is seen. One of fewer keys is
-    of the last ones, and those before them are seen.
+    of the last ones, and those before them are seen. `is_causal` says that the mask is exactly the causal one: a causal
+    kernel then takes its place.
 
     >>> import numpy
     >>> from tenon.platforms.attention import TORCH_SDPA, AttentionMetadata
@@ -45,6 +46,7 @@ class AttentionMetadata:
     current_timestep: int
     VSA_sparsity: float = 0.0
     attn_mask: Any = None
+    is_causal: bool = False
 
     def asdict_zerocopy(self, skip_fields: set[str] | None = None) -> dict[str, Any]:
         """The fields, as they are."""
@@ -58,10 +60,11 @@ class AttentionMetadataBuilder:
     def prepare(self) -> None:
         """Nothing has to be done ahead."""
 
-    def build(self, current_timestep: int = 0, **fields: Any) -> AttentionMetadata:
+    def build(self, current_timestep: int = 0, attn_mask: Any = None, **fields: Any) -> AttentionMetadata:
         """Metadata of the fields that it has; others are ignored."""
         known = {field.name for field in dataclasses.fields(AttentionMetadata)}
-        return AttentionMetadata(current_timestep, **{k: v for k, v in fields.items() if k in known})
+        return AttentionMetadata(current_timestep, attn_mask=attn_mask,
+                                 **{k: v for k, v in fields.items() if k in known})
 
 
 class AttentionImpl:
@@ -93,18 +96,26 @@ class AttentionImpl:
         """As it is."""
         return output
 
-    def forward(self, query: Any, key: Any, value: Any, attn_metadata: Any = None) -> Any:
-        """Attention of [batch, length, heads, size], in an array of the query's library."""
+    def forward(self, query: Any, key: Any, value: Any, *given: Any, gate_compress: Any = None,
+                attn_metadata: Any = None) -> Any:
+        """Attention of [batch, length, heads, size], in an array of the query's library. What is `given` is the metadata,
+        or, as upstream's sparse layers call it, a gate and the metadata. Tenon has no kernel with the branch that a gate
+        weighs: one that is not None is refused."""
+        gate, metadata = given_of(given, gate_compress, attn_metadata)
+        if gate is not None:
+            raise errors.UnsupportedError(f"gate_compress needs the compression branch of VIDEO_SPARSE_ATTN, found "
+                                          f"{self.backend}, which has none; give None", "unsupported", "attention")
         self._check(query, key, value)
-        mask = seen_of(getattr(attn_metadata, "attn_mask", None), key)
+        causal = self.causal or bool(getattr(metadata, "is_causal", False))
+        mask = None if causal and not self.causal else seen_of(getattr(metadata, "attn_mask", None), key)
         trained = is_differentiated(query, key, value, mask)
         if self.dropout_p and not trained:
             raise errors.invalid("dropout is for training: none of these tensors requires gradients")
         run = self._by_torch if trained or is_watched(query) else self._plainly
         if self.backend in BACKENDS:
-            return run(query, key, value, mask, self.backend)
+            return run(query, key, value, mask, causal, self.backend)
         with settings.scope({"attention.backend": f"require:{self.backend}"}):  # it has a name and no number
-            return run(query, key, value, mask, "")
+            return run(query, key, value, mask, causal, "")
 
     def _check(self, query: Any, key: Any, value: Any) -> None:
         """Refuses what it was not made for. The size of values is their own, and what has no shape is left to the
@@ -142,15 +153,24 @@ class AttentionImpl:
         shares = self.num_kv_heads % ranks == 0 or ranks % self.num_kv_heads == 0  # or each of several has the same head
         return ranks if shares and torch.distributed.get_world_size() % ranks == 0 else 0
 
-    def _by_torch(self, query: Any, key: Any, value: Any, mask: Any, backend: str) -> Any:
+    def _by_torch(self, query: Any, key: Any, value: Any, mask: Any, causal: bool, backend: str) -> Any:
         from ..integrations.torch import attention
 
-        return attention(query, key, value, mask, self.dropout_p, self.causal, self.softmax_scale, "blhd", backend)
+        return attention(query, key, value, mask, self.dropout_p, causal, self.softmax_scale, "blhd", backend)
 
-    def _plainly(self, query: Any, key: Any, value: Any, mask: Any, backend: str) -> Any:
-        return operators.attention(query, key, value, mask="causal" if self.causal else None,
+    def _plainly(self, query: Any, key: Any, value: Any, mask: Any, causal: bool, backend: str) -> Any:
+        return operators.attention(query, key, value, mask="causal" if causal else None,
                                    mask_tensor=mask, scale=self.softmax_scale, layout="blhd",
                                    backend=backend or None)
+
+
+def given_of(given: tuple[Any, ...], gate: Any, metadata: Any) -> tuple[Any, Any]:
+    """The gate and the metadata of what a layer was called with: neither, the metadata, or both."""
+    if len(given) > 2:
+        raise TypeError(f"forward needs query, key, value, a gate and metadata at most, found {3 + len(given)} arguments")
+    if len(given) == 2:
+        return given
+    return (gate, given[0]) if given else (gate, metadata)
 
 
 def is_differentiated(query: Any, *others: Any) -> bool:
