@@ -80,8 +80,7 @@ static bool pick_contender(const tni_contender *v, const tni_backend_request *re
         return false;
     for (int32_t i = 1; i < TN_BACKEND_COUNT; i++) {
         const char *name = tni_backend_name(i);
-        if (!tni_backend_is_borrowed(&v->kernel->names, name) &&
-            pick_by_name(v, name, bounds, out))
+        if (!tni_backend_is_borrowed(&v->kernel->names, name) && pick_by_name(v, name, bounds, out))
             return true;
     }
     return pick_by_name(v, v->kernel->names.backend, bounds, out);

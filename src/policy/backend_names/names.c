@@ -116,12 +116,9 @@ static const struct others {
     const char *name;
     const char *other[3];
 } others[] = {
-    {flash_attn, {"flash", family}},
-    {"flash", {flash_attn, family}},
-    {"mem_efficient", {family}},
-    {"math", {family}},
-    {cudnn, {flash_attn, family}},
-    {"overrideable", {family}},
+    {flash_attn, {"flash", family}}, {"flash", {flash_attn, family}},
+    {"mem_efficient", {family}},     {"math", {family}},
+    {cudnn, {flash_attn, family}},   {"overrideable", {family}},
     {"ref", {"math", family}},
 };
 
