@@ -1,4 +1,4 @@
-/* Internals shared by registry.c, discover.c, report.c and process.c only. */
+/* Internals shared by registry.c, discover.c, report.c and registry_process.c only. */
 #ifndef TNI_REGISTRY_INSIDE_H
 #define TNI_REGISTRY_INSIDE_H
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Who may include whom: a room uses only rooms below it, and only src/os knows the system.
+"""Who may include whom: a room uses only rooms below it, and only src/os knows the system. And no two
+source files of one library share a base name, because profilers and debuggers show only that.
 
     floors.py [ROOT]      checks a tree; one line for each fault, exit 1 if there is any
     floors.py --self-test builds trees that break each rule and expects to be told
@@ -45,6 +46,7 @@ EXCEPTIONS = [
     ("cli/system.c", "unistd.h", "whether people read what is printed"),
 ]
 
+BUILT_IN = ("cpu", "ref")  # folders of backends/ that are part of libtenon
 INTRINSICS = ("immintrin.h", "arm_neon.h")
 SOURCES = (".c", ".h", ".inc", ".cu", ".cuh")
 PLACES = ("src", "include", "backends", "cli", "bindings")
@@ -172,9 +174,24 @@ def check_folders(root):
     return faults, None
 
 
+def library(path):
+    """The library or program that a source file is compiled into."""
+    place, part = room(path)
+    return "libtenon" if place == "src" or part in BUILT_IN else (place, part if place == "backends" else None)
+
+
+def check_base_names(root):
+    faults, seen = [], {}
+    for path in files(root):
+        first = seen.setdefault((library(path), os.path.basename(path)), path)
+        if path.endswith((".c", ".cu")) and first != path:
+            faults.append("%s: has the base name of %s, of the same library" % (path, first))
+    return faults
+
+
 def check(root, exceptions):
     faults, note = check_folders(root)
-    return check_includes(root, exceptions) + faults, note
+    return check_includes(root, exceptions) + check_base_names(root) + faults, note
 
 
 # File of the violating tree, its text, and the complaint it must draw; None: none.
@@ -195,6 +212,11 @@ BROKEN = [
     ("src/dispatch/call.h", '#include "op/op.h"\n', None),
     ("src/dispatch/named.c", '#include "op/sum/sum.h"\n', "src/dispatch lies below src/op/NAME"),
     ("src/registry/vendor.c", '#include "../../backends/ref/row.h"\n', "nothing of backends/"),
+    ("src/base/text.c", "", None),
+    ("src/op/text.c", "", ": has the base name of src/base/text.c"),
+    ("backends/ref/text.c", "", ": has the base name of src/base/text.c"),
+    ("backends/cuda/text.c", "", None),
+    ("cli/text.c", "", None),
     ("src/attic/x.c", "", ": no floor of that name"),
     ("include/tenon/base.h", '#include "module/abi.h"\n#include <stdint.h>\n', None),
     ("include/tenon/inside.h", '#include "base/up.h"\n', "public headers include public headers"),
