@@ -25,6 +25,22 @@ const char *tni_words_of(const tn_error *err)
     return err->message[0] ? err->message : "it gave no reason";
 }
 
+void tni_text_format_list(char *out, size_t size, const char *format, va_list arguments)
+{
+    char text[1088]; /* longer than any `out`, so that tn_text_fit shows what is missing */
+    if (vsnprintf(text, sizeof text, format, arguments) < 0)
+        text[0] = '\0';
+    tn_text_fit(out, size, text);
+}
+
+void tni_text_format(char *out, size_t size, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    tni_text_format_list(out, size, format, arguments);
+    va_end(arguments);
+}
+
 /* Control characters of one byte, and U+0080 to U+009F, which some terminals also interpret. */
 static bool is_control(const char *character)
 {

@@ -18,6 +18,10 @@ const char *tni_words_of(const tn_error *err);
 /* Turns untrusted text into one line of UTF-8: control characters and invalid bytes become '?'. */
 void tni_words_clean(char *text);
 
+/* Formats into `out`, which holds `size` bytes, at least 4; shortened as by tn_text_fit. */
+void tni_text_format(char *out, size_t size, const char *format, ...) TN_PRINTF(3, 4);
+void tni_text_format_list(char *out, size_t size, const char *format, va_list arguments);
+
 /* "no sanitizer", "the address sanitizer" ... for TN_MODULE_SANITIZER_* bits. Static text. */
 const char *tni_words_sanitizer(uint64_t sanitizers);
 

@@ -10,12 +10,10 @@
 TN_PRINTF(2, 3)
 static bool set_need(tni_need *need, const char *format, ...)
 {
-    char text[sizeof need->text];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    tni_text_format_list(need->text, sizeof need->text, format, arguments);
     va_end(arguments);
-    tn_text_fit(need->text, sizeof need->text, text);
     return false;
 }
 

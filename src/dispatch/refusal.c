@@ -1,4 +1,5 @@
 /* Refusals: their codes, their words, and how far a candidate got before it. */
+#include "base/words.h"
 #include "judge.h"
 #include "tenon/dtype.h"
 #include "tenon/explain.h"
@@ -47,13 +48,11 @@ bool tni_refuse_words(tn_refusal *why, int32_t code, const char *what, const cha
 bool tni_refuse(tn_refusal *why, int32_t code, const char *what, int64_t needed, int64_t found,
                 const char *format, ...)
 {
-    char text[1024];
     va_list arguments;
     (void)tn_refuse(why, code, what, needed, found);
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    tni_text_format_list(why->text, sizeof why->text, format, arguments);
     va_end(arguments);
-    tn_text_fit(why->text, sizeof why->text, text);
     return false;
 }
 

@@ -72,14 +72,11 @@ void tni_record_destroy(tni_record *record)
 tn_status tni_record_stop(tni_record *record, tn_status status, const char *remedy,
                           const char *format, ...)
 {
-    char text[sizeof record->message + 8]; /* larger than `message`, so that truncation shows */
     va_list arguments;
     va_start(arguments, format);
-    if (vsnprintf(text, sizeof text, format, arguments) < 0)
-        text[0] = '\0';
+    tni_text_format_list(record->message, sizeof record->message, format, arguments);
     va_end(arguments);
     record->status = status;
-    tn_text_fit(record->message, sizeof record->message, text);
     tn_text_fit(record->remedy, sizeof record->remedy,
                 remedy[0] || status == TN_OK ? remedy : "report this to the module's author");
     tn_text_escape(record->message, sizeof record->message);

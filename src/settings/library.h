@@ -30,6 +30,9 @@ typedef struct tni_library_known {
     int32_t kind;
 } tni_library_known;
 
+/* Returns the other name of a library that has two names ("onednn" is "mkldnn"), or NULL. */
+const char *tni_library_other_name(const char *name);
+
 /* In any order; ends with a row without a name. */
 extern const tni_library_known tni_libraries_known[];
 
@@ -96,9 +99,6 @@ tn_status tni_library_openmp_check(const char *files, tn_error *err);
 /* Sanitizes the result of a module: an unknown status becomes TN_CORRUPT, and its texts are
  * terminated and escaped. */
 tn_status tni_library_sanitize(tn_status status, tn_error *err);
-
-/* Formats a text of a state, truncated to fit. */
-void tni_library_format(char *out, size_t size, const char *format, ...) TN_PRINTF(3, 4);
 
 /* Opens the library that a module offers, if that was not tried yet. *out_self is the module's
  * handle; the version may be -1. Fails as tn_library_try does; TN_UNAVAILABLE if that module does

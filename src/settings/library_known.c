@@ -99,15 +99,14 @@ const tni_library_known tni_libraries_known[] = {
 };
 // clang-format on
 
-void tni_library_format(char *out, size_t size, const char *format, ...)
+const char *tni_library_other_name(const char *name)
 {
-    char text[1024];
-    va_list arguments;
-    va_start(arguments, format);
-    if (vsnprintf(text, sizeof text, format, arguments) < 0)
-        text[0] = '\0';
-    va_end(arguments);
-    tn_text_fit(out, size, text);
+    static const char *const names[] = {"mkldnn", "onednn"};
+    for (size_t i = 0; i < 2; i++) {
+        if (strcmp(names[i], name) == 0)
+            return names[1 - i];
+    }
+    return NULL;
 }
 
 bool tni_library_look(const char *files, tni_look *out, tn_library_state *to)

@@ -1,6 +1,7 @@
 /* OpenMP: which runtimes this process has, and whether a library would load another one. Nobody
  * opens a runtime explicitly; compiled code brings it in as a dependency. */
 #include "base/alloc.h"
+#include "base/words.h"
 #include "library.h"
 #include "os/dl.h"
 #include "os/env.h"
@@ -25,8 +26,8 @@ static void add_runtime(void *user, const char *path)
     found->count++;
 }
 
-#define REASON(...) tni_library_format(to->reason, sizeof to->reason, __VA_ARGS__)
-#define REMEDY(...) tni_library_format(to->remedy, sizeof to->remedy, __VA_ARGS__)
+#define REASON(...) tni_text_format(to->reason, sizeof to->reason, __VA_ARGS__)
+#define REMEDY(...) tni_text_format(to->remedy, sizeof to->remedy, __VA_ARGS__)
 
 static void describe_several(const runtimes *found, tn_library_state *to)
 {
@@ -66,7 +67,7 @@ void tni_library_describe_openmp(const tni_library_known *known, tn_library_stat
     out->available = TN_AVAILABLE_YES;
     tn_text_fit(out->path, sizeof out->path, found.paths[0]);
     if (found.count == 1)
-        tni_library_format(out->reason, sizeof out->reason, "in this process");
+        tni_text_format(out->reason, sizeof out->reason, "in this process");
     else
         describe_several(&found, out);
 }

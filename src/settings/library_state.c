@@ -1,4 +1,5 @@
 /* The state of a library as text. */
+#include "base/words.h"
 #include "context.h"
 #include "library.h"
 #include "os/file.h"
@@ -7,8 +8,8 @@
 #include "tenon/module/kernel.h"
 #include "tenon/version.h"
 
-#define REASON(...) tni_library_format(to->reason, sizeof to->reason, __VA_ARGS__)
-#define REMEDY(...) tni_library_format(to->remedy, sizeof to->remedy, __VA_ARGS__)
+#define REASON(...) tni_text_format(to->reason, sizeof to->reason, __VA_ARGS__)
+#define REMEDY(...) tni_text_format(to->remedy, sizeof to->remedy, __VA_ARGS__)
 
 /* "a|b" as "a, b". */
 static const char *list_files(const char *files, char *out, size_t size)
@@ -198,7 +199,7 @@ void tni_library_describe(const tn_library *library, tn_library_state *out)
     else if (library->known)
         describe_known(library->known, out);
     else
-        tni_library_format(out->reason, sizeof out->reason,
+        tni_text_format(out->reason, sizeof out->reason,
                            "the program removed the module that offered it");
 }
 

@@ -35,7 +35,7 @@ static void store_reason(const char *said, const char *remedy, tni_library_trial
 {
     size_t length = strlen(said), end = remedy ? strlen(remedy) + 2 : 0;
     bool has = end > 2 && length > end && strcmp(said + length - end + 2, remedy) == 0;
-    tni_library_format(to->reason, sizeof to->reason, "%.*s", (int)(has ? length - end : length),
+    tni_text_format(to->reason, sizeof to->reason, "%.*s", (int)(has ? length - end : length),
                        said);
 }
 
@@ -50,7 +50,7 @@ static void query_version(const tn_library_row *row, tni_library_trial *to)
     tn_status status =
         tni_library_sanitize(row->version(to->self, &number, text, sizeof text, &err), &err);
     if (status) {
-        tni_library_format(to->reason, sizeof to->reason, "its version is unknown: %s",
+        tni_text_format(to->reason, sizeof to->reason, "its version is unknown: %s",
                            tni_words_of(&err));
         return;
     }
@@ -93,7 +93,7 @@ static void write_open_reason(const tni_library_offer *offer, tn_error *said,
     bool says = said->status == TN_OK && said->message[0];
     said->message[sizeof said->message - 1] = '\0';
     tn_text_escape(said->message, sizeof said->message);
-    tni_library_format(out->reason, sizeof out->reason, "opened for module %s%s%s",
+    tni_text_format(out->reason, sizeof out->reason, "opened for module %s%s%s",
                        offer->record->name, says ? "; " : "", says ? said->message : "");
 }
 

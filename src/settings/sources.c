@@ -22,14 +22,13 @@ enum { OTHERS = sizeof others / sizeof others[0], PREFIX = sizeof "TENON_" - 1 }
 TN_PRINTF(2, 3)
 static void add_problem(tni_sources *sources, const char *format, ...)
 {
-    char text[512], whole[1024];
+    char text[512];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(whole, sizeof whole, format, arguments);
+    tni_text_format_list(text, sizeof text, format, arguments);
     va_end(arguments);
     if (sources->problem_count == TNI_PROBLEMS_MOST)
         return;
-    tn_text_fit(text, sizeof text, whole);
     tn_text_escape(text, sizeof text);
     bool last = sources->problem_count == TNI_PROBLEMS_MOST - 1;
     char *copy = tni_text_copy(last ? "there are more problems; fix these first" : text);

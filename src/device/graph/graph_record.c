@@ -43,12 +43,7 @@ tn_status tni_graph_scratch(tn_graph *graph, uint64_t bytes, const char *where, 
 static tn_status check_stream(const tn_stream *stream, const char *where, tni_call *out,
                               tn_error *err)
 {
-    if (!stream)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "the stream is NULL");
-    tn_status status = tni_device_open(stream->device, where, out, err);
-    if (!status)
-        status =
-            tni_device_epoch_check(stream->device, tni_stream_epoch(stream), "stream", where, err);
+    tn_status status = tni_stream_open_any(stream, where, out, err);
     if (!status && stream->kind == TNI_STREAM_STANDARD)
         status = tn_fail(
             err, TN_UNSUPPORTED, 0, where,

@@ -1,4 +1,5 @@
 /* Collects the evidence for and against one platform, without caching. */
+#include "base/words.h"
 #include "os/env.h"
 #include "os/look/look.h"
 #include "report.h"
@@ -8,17 +9,14 @@ TN_PRINTF(4, 5)
 static tni_evidence *add_evidence(tni_platform_report *to, const char *what, int32_t holds,
                                   const char *format, ...)
 {
-    char text[1024];
     va_list arguments;
     if (to->evidence_count == TNI_EVIDENCE_MAX)
         return &to->evidence[TNI_EVIDENCE_MAX - 1];
     tni_evidence *evidence = &to->evidence[to->evidence_count++];
     va_start(arguments, format);
-    if (vsnprintf(text, sizeof text, format, arguments) < 0)
-        text[0] = '\0';
+    tni_text_format_list(evidence->found, sizeof evidence->found, format, arguments);
     va_end(arguments);
     tn_text_fit(evidence->what, sizeof evidence->what, what);
-    tn_text_fit(evidence->found, sizeof evidence->found, text);
     evidence->holds = holds;
     return evidence;
 }

@@ -1,6 +1,7 @@
 #include "report.h"
 
 #include "base/alloc.h"
+#include "base/words.h"
 
 static const char *const verdict_words[TN_PLATFORM_VERDICT_COUNT] = {
     [TN_PLATFORM_READY] = "ready",         [TN_PLATFORM_HIDDEN] = "hidden",
@@ -63,20 +64,8 @@ static void list_traces(const tni_platform_report *report, char *out, size_t siz
     }
 }
 
-TN_PRINTF(3, 4)
-static void format_text(char *out, size_t size, const char *format, ...)
-{
-    char text[1024];
-    va_list arguments;
-    va_start(arguments, format);
-    if (vsnprintf(text, sizeof text, format, arguments) < 0)
-        text[0] = '\0';
-    va_end(arguments);
-    tn_text_fit(out, size, text);
-}
-
-#define REASON(...) format_text(to->reason, sizeof to->reason, __VA_ARGS__)
-#define REMEDY(...) format_text(to->remedy, sizeof to->remedy, __VA_ARGS__)
+#define REASON(...) tni_text_format(to->reason, sizeof to->reason, __VA_ARGS__)
+#define REMEDY(...) tni_text_format(to->remedy, sizeof to->remedy, __VA_ARGS__)
 
 /* Without any traces to report, the only remedy is the module's. */
 static void explain_absence(const char *traces, const char *remedy, tni_platform_report *to)

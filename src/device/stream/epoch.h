@@ -28,7 +28,10 @@ static inline void tni_device_epoch_next(tn_device *device)
 tn_status tni_device_epoch_check(const tn_device *device, int32_t epoch, const char *what,
                                  const char *where, tn_error *err);
 
-/* As tni_device_open, for a call on the stream. NULL is TN_INVALID_ARGUMENT. */
+/* As tni_device_open, for a call on the stream. NULL is TN_INVALID_ARGUMENT. tni_stream_open fails if
+ * a graph is being recorded on the stream. */
+tn_status tni_stream_open_any(const tn_stream *stream, const char *where, tni_call *out,
+                              tn_error *err);
 tn_status tni_stream_open(const tn_stream *stream, const char *where, tni_call *out, tn_error *err);
 
 #endif

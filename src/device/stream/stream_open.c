@@ -7,14 +7,20 @@ static tn_status reject_recording(tn_stream *stream, const char *where, tn_error
     return tni_graph_reject(stream, where, "this would not be recorded", err);
 }
 
-tn_status tni_stream_open(const tn_stream *stream, const char *where, tni_call *out, tn_error *err)
+tn_status tni_stream_open_any(const tn_stream *stream, const char *where, tni_call *out,
+                              tn_error *err)
 {
     if (!stream)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "the stream is NULL");
     tn_status status = tni_device_open(stream->device, where, out, err);
-    if (!status)
-        status =
-            tni_device_epoch_check(stream->device, tni_stream_epoch(stream), "stream", where, err);
+    return status ? status
+                  : tni_device_epoch_check(stream->device, tni_stream_epoch(stream), "stream",
+                                           where, err);
+}
+
+tn_status tni_stream_open(const tn_stream *stream, const char *where, tni_call *out, tn_error *err)
+{
+    tn_status status = tni_stream_open_any(stream, where, out, err);
     if (!status && tn_graph_is_recording(stream))
         status = reject_recording((tn_stream *)(uintptr_t)stream, where, err);
     return status;

@@ -1,3 +1,4 @@
+#include "base/words.h"
 #include "look_read.h"
 
 #if defined(__linux__)
@@ -28,8 +29,7 @@ void tni_look_report(tni_look *out, int32_t holds, int32_t count, const char *fo
     char text[1024];
     va_list arguments;
     va_start(arguments, format);
-    if (vsnprintf(text, sizeof text, format, arguments) < 0)
-        text[0] = '\0';
+    tni_text_format_list(text, sizeof text, format, arguments);
     va_end(arguments);
     tn_text_escape(text, sizeof text);
     *out = (tni_look){.holds = holds, .count = count};
