@@ -180,12 +180,13 @@ static bool defeats(const tni_rule *forbids, const tni_rule *other)
  * rule of two settings can: a list of preferences may name what a switch forbids. */
 static const char *contradiction_of(const tni_rule *a, const tni_rule *b)
 {
-    bool same_text = strcmp(a->text, b->text) == 0;
+    bool same = tni_selector_covers(&a->selector, &b->selector) &&
+                tni_selector_covers(&b->selector, &a->selector);
     bool both_soft = (a->strength == TN_PREFER && b->strength == TN_AVOID) ||
                      (a->strength == TN_AVOID && b->strength == TN_PREFER);
     if (defeats(a, b) || defeats(b, a))
         return "they leave no candidate";
-    if (same_text && (both_soft || a->setting == b->setting))
+    if (same && a->strength != b->strength && (both_soft || a->setting == b->setting))
         return "a selector can have only one strength";
     return NULL;
 }

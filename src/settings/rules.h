@@ -34,7 +34,7 @@ tn_status tni_selector_parse(const char *text, char room[TNI_SELECTOR_MAX], tni_
                              tn_error *err);
 size_t tni_selector_write(const tni_selector *selector, char *out, size_t size);
 
-/* Whether `a` matches everything that `b` can match. */
+/* Whether `a` matches everything that `b` can match; both names of a library are one. */
 bool tni_selector_covers(const tni_selector *a, const tni_selector *b);
 
 /* A candidate as rules see it; "" for what it does not have. */

@@ -1,5 +1,6 @@
 #include "base/utf8.h"
 #include "base/words.h"
+#include "library.h"
 #include "rules.h"
 
 static const char where[] = "selector";
@@ -168,15 +169,21 @@ size_t tni_selector_write(const tni_selector *selector, char *out, size_t size)
     return put_word(out, size, at, selector->open ? "*" : "");
 }
 
+static bool covers_name(const tni_selector *a, const tni_selector *b, const char *name)
+{
+    if (a->open)
+        return strncmp(a->name, name, strlen(a->name)) == 0;
+    return !b->open && strcmp(a->name, name) == 0;
+}
+
 bool tni_selector_covers(const tni_selector *a, const tni_selector *b)
 {
+    const char *other = b->kind == TNI_SELECT_LIBRARY ? tni_library_other_name(b->name) : NULL;
     if (a->op[0] && strcmp(a->op, b->op) != 0)
         return false;
     if (a->kind != TNI_SELECT_ANY && a->kind != b->kind)
         return false;
-    if (a->open)
-        return strncmp(a->name, b->name, strlen(a->name)) == 0;
-    return !b->open && strcmp(a->name, b->name) == 0;
+    return covers_name(a, b, b->name) || (other && !b->open && covers_name(a, b, other));
 }
 
 /* A selector is lower case; a candidate's names have the case that its module gave them. */
