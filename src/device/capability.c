@@ -40,14 +40,16 @@ tn_capability tn_capability_from_int(int32_t number)
     return (tn_capability){.major = positive / 10, .minor = positive % 10};
 }
 
-/* Parses one to four digits at *at and moves past them. */
+/* Parses digits at *at, up to INT32_MAX, and moves past them. */
 static bool take_number(const char **at, int32_t *out)
 {
-    int32_t number = 0, digits = 0;
-    for (; **at >= '0' && **at <= '9' && digits < 5; (*at)++, digits++)
+    const char *begin = *at;
+    int64_t number = 0;
+    for (; **at >= '0' && **at <= '9' && number <= INT32_MAX; (*at)++)
         number = number * 10 + (**at - '0');
-    *out = number;
-    return digits >= 1 && digits <= 4;
+    bool sound = *at > begin && number <= INT32_MAX;
+    *out = sound ? (int32_t)number : 0;
+    return sound;
 }
 
 tn_status tn_capability_parse(const char *text, tn_capability *out, tn_error *err)
@@ -62,7 +64,7 @@ tn_status tn_capability_parse(const char *text, tn_capability *out, tn_error *er
         at++;
         sound = take_number(&at, &read.minor);
     } else if (sound && at - text >= 2) {
-        sound = read.major >= 20; /* 12 is ambiguous: 12.0 or 1.2 */
+        sound = read.major >= 20 && at - text <= 4; /* 12 is ambiguous: 12.0 or 1.2 */
         read = tn_capability_from_int(read.major);
     }
     if (!sound || *at)

@@ -1,11 +1,10 @@
 #include "description.h"
 
 #include "base/alloc.h"
-#include "base/form.h"
 #include "base/words.h"
 #include "description_values.h"
+#include "device_schema.h"
 #include "os/file.h"
-#include "tenon/capability.h"
 
 enum {
     MOST_DEVICES = 1024,  /* per description */
@@ -36,206 +35,54 @@ struct tni_descriptions {
 
 /* The values of one section. */
 struct draft {
-    const char *platform; /* NULL until set */
-    uint32_t platform_line;
+    tn_device_properties properties; /* must be first, for tni_device_schema */
+    const char *platform;            /* NULL until set */
     int64_t count;
     uint64_t cpu_features;
-    tn_device_properties properties;
 };
 
-/* One key: where its value is stored in the draft, and the function that reads it. */
-struct key {
-    const char *word;
-    bool (*read)(const struct key *key, const char *text, struct draft *out, tni_need *need);
-    size_t offset;
-    size_t size;
-    const char *unit;
-    int64_t most;
-    uint64_t known; /* the bit of a property */
-};
-
-static void *place_of(const struct key *key, struct draft *out)
-{
-    return (char *)out + key->offset;
-}
-
-static bool read_platform(const struct key *key, const char *text, struct draft *out,
-                          tni_need *need)
+static bool read_platform(const tni_schema_key *key, const char *text, void *at, tni_need *need)
 {
     (void)key;
-    if (!tni_name_is_legal(text, "", TNI_NAME_MAX)) {
-        snprintf(need->text, sizeof need->text, "1 to %d of a-z 0-9 - _, as in cuda or described",
-                 TNI_NAME_MAX);
-        return false;
-    }
-    out->platform = text;
+    if (!tni_name_is_legal(text, "", TNI_NAME_MAX))
+        return tni_need_set(need, "1 to %d of a-z 0-9 - _, as in cuda or described", TNI_NAME_MAX);
+    memcpy(at, &text, sizeof text);
     return true;
 }
 
-static bool read_count(const struct key *key, const char *text, struct draft *out, tni_need *need)
+static bool read_count(const tni_schema_key *key, const char *text, void *at, tni_need *need)
+{
+    return tni_value_number(text, "", 1, key->most, at, need);
+}
+
+static bool read_features(const tni_schema_key *key, const char *text, void *at, tni_need *need)
 {
     (void)key;
-    return tni_value_number(text, "", 1, MOST_EQUAL, &out->count, need);
+    return tni_value_features(text, at, need);
 }
 
-static bool read_number(const struct key *key, const char *text, struct draft *out, tni_need *need)
-{
-    return tni_value_number(text, key->unit, 0, key->most, place_of(key, out), need);
-}
+static const tni_schema_type platform_type = {read_platform, NULL};
+static const tni_schema_type count_type = {read_count, NULL};
+static const tni_schema_type features_type = {read_features, NULL};
 
-static bool read_text(const struct key *key, const char *text, struct draft *out, tni_need *need)
-{
-    return tni_value_text(text, place_of(key, out), key->size, need);
-}
-
-static bool read_uuid(const struct key *key, const char *text, struct draft *out, tni_need *need)
-{
-    return tni_value_uuid(text, place_of(key, out), key->size, need);
-}
-
-static bool read_bus(const struct key *key, const char *text, struct draft *out, tni_need *need)
-{
-    return tni_value_bus(text, place_of(key, out), key->size, need);
-}
-
-static bool read_capability(const struct key *key, const char *text, struct draft *out,
-                            tni_need *need)
-{
-    (void)key;
-    if (!tn_capability_parse(text, &out->properties.capability, NULL))
-        return true;
-    snprintf(need->text, sizeof need->text, "a capability, as in 9.0");
-    return false;
-}
-
-static bool read_dtypes(const struct key *key, const char *text, struct draft *out, tni_need *need)
-{
-    (void)key;
-    return tni_value_dtypes(text, out->properties.dtypes, need);
-}
-
-static bool read_features(const struct key *key, const char *text, struct draft *out,
-                          tni_need *need)
-{
-    (void)key;
-    return tni_value_features(text, &out->cpu_features, need);
-}
-
-/* The greatest value of a number: unlimited with a unit, 1 for a switch, 32 bits for a count. */
-#define MOST_OF(field, unit) \
-    (sizeof(unit) > 1 ? INT64_MAX : TNI_NUMBER_IS_SWITCH(field) ? 1 : INT32_MAX)
-
-#define TEXT_KEY(field, reader)                                                             \
-    {                                                                                       \
-        .word = #field, .read = reader, .offset = offsetof(struct draft, properties.field), \
-        .size = sizeof(((struct draft *)0)->properties.field)                               \
-    }
-#define NUMBER_KEY(field, name, unit_of, meaning)        \
-    {.word = name,                                       \
-     .read = read_number,                                \
-     .offset = offsetof(struct draft, properties.field), \
-     .unit = unit_of,                                    \
-     .most = MOST_OF(field, unit_of),                    \
-     .known = TN_DEVICE_KNOWS(field)},
-
-static const struct key keys[] = {
-    {.word = "platform", .read = read_platform},
-    {.word = "count", .read = read_count},
-    TEXT_KEY(name, read_text),
-    TEXT_KEY(uuid, read_uuid),
-    TEXT_KEY(bus, read_bus),
-    TEXT_KEY(architecture, read_text),
-    {.word = "capability", .read = read_capability, .known = TN_DEVICE_KNOWS(capability)},
-    {.word = "dtypes", .read = read_dtypes},
-    {.word = "features", .read = read_features},
-    TN_DEVICE_NUMBER_LIST(NUMBER_KEY)};
-enum { KEYS = sizeof keys / sizeof keys[0] };
+static const tni_schema_key keys[] = {
+    {.word = "platform", .type = &platform_type, .offset = offsetof(struct draft, platform)},
+    {.word = "count",
+     .type = &count_type,
+     .offset = offsetof(struct draft, count),
+     .most = MOST_EQUAL},
+    {.word = "features", .type = &features_type, .offset = offsetof(struct draft, cpu_features)},
+};
+static const tni_schema schema = {.keys = keys,
+                                  .count = TNI_SCHEMA_COUNT(keys),
+                                  .also = &tni_device_schema,
+                                  .others = OWN_PREFIX};
 
 /* What is being read, for messages. */
 typedef struct reader {
     tni_descriptions *into;
-    const char *origin;
-    tn_error *err;
+    tni_schema_source source;
 } reader;
-
-TN_PRINTF(3, 4)
-static tn_status reject_line(const reader *r, uint32_t line, const char *format, ...)
-{
-    char place[TNI_FORM_PLACE], text[400];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    return tn_fail(r->err, TN_INVALID_ARGUMENT, 0, "description", "%s: %s",
-                   tni_form_place(r->origin, line, place), text);
-}
-
-/* A text of the file, shortened to one line of a message. */
-typedef struct shown {
-    char text[64];
-} shown;
-
-static shown show(const char *text)
-{
-    shown out;
-    tn_text_fit(out.text, sizeof out.text, text);
-    return out;
-}
-
-static tn_status refuse_key(const reader *r, const tni_form_entry *entry)
-{
-    const char *words[KEYS];
-    for (size_t i = 0; i < KEYS; i++)
-        words[i] = keys[i].word;
-    const char *nearest = tni_words_nearest(entry->key, words, KEYS);
-    return reject_line(r, entry->line, "unknown key \"%s\" (= \"%s\"); %s%s%s",
-                       show(entry->key).text, show(entry->value).text,
-                       nearest ? "did you mean " : "",
-                       nearest ? nearest : "docs/descriptions.md lists them", nearest ? "?" : "");
-}
-
-static bool is_own(const tni_form_entry *entry)
-{
-    return strncmp(entry->key, OWN_PREFIX, strlen(OWN_PREFIX)) == 0;
-}
-
-static tn_status read_entry(const reader *r, const tni_form_entry *entry, struct draft *out)
-{
-    tni_need need;
-    for (size_t i = 0; i < KEYS; i++) {
-        if (strcmp(keys[i].word, entry->key) != 0)
-            continue;
-        if (!keys[i].read(&keys[i], entry->value, out, &need))
-            return reject_line(r, entry->line, "%s = \"%s\": needs %s", entry->key,
-                               show(entry->value).text, need.text);
-        out->properties.known |= keys[i].known;
-        if (out->platform && !out->platform_line)
-            out->platform_line = entry->line;
-        return TN_OK;
-    }
-    return refuse_key(r, entry);
-}
-
-static tn_status check_once(const reader *r, const tni_form_section *in, size_t index)
-{
-    for (size_t i = 0; i < index; i++) {
-        if (strcmp(in->entries[i].key, in->entries[index].key) == 0)
-            return reject_line(r, in->entries[index].line,
-                               "%s = \"%s\": duplicate key, first set in line %u",
-                               show(in->entries[index].key).text,
-                               show(in->entries[index].value).text, (unsigned)in->entries[i].line);
-    }
-    return TN_OK;
-}
-
-static uint32_t line_of(const tni_form_section *in, const char *key)
-{
-    for (size_t i = 0; i < in->count; i++) {
-        if (strcmp(in->entries[i].key, key) == 0)
-            return in->entries[i].line;
-    }
-    return in->line;
-}
 
 /* Several equal devices cannot have unique properties. */
 static tn_status check_equal(const reader *r, const tni_form_section *in, const struct draft *draft)
@@ -247,8 +94,8 @@ static tn_status check_equal(const reader *r, const tni_form_section *in, const 
                                                                    : NULL;
     if (draft->count == 1 || !own)
         return TN_OK;
-    return reject_line(
-        r, line_of(in, own),
+    return tni_schema_reject(
+        &r->source, tni_section_entry(in, own)->line,
         "count = \"%d\": cannot be combined with %s, which is unique to each device; write "
         "one section per device",
         (int)draft->count, own);
@@ -260,8 +107,8 @@ static tn_status check_features(const reader *r, const tni_form_section *in,
 {
     if (!draft->cpu_features || strcmp(draft->platform, "cpu") == 0)
         return TN_OK;
-    return reject_line(r, line_of(in, "features"), "features: needs platform = cpu, found \"%s\"",
-                       draft->platform);
+    return tni_schema_reject(&r->source, tni_section_entry(in, "features")->line,
+                             "features: expected platform = cpu, found \"%s\"", draft->platform);
 }
 
 static void add_own(const reader *r, const tni_form_entry *entry)
@@ -271,28 +118,42 @@ static void add_own(const reader *r, const tni_form_entry *entry)
         .struct_size = sizeof(tn_description_entry),
         .key = entry->key,
         .value = entry->value,
-        .origin = tni_form_place(r->origin, entry->line, r->into->places[at]),
+        .origin = tni_form_place(r->source.origin, entry->line, r->into->places[at]),
     };
+}
+
+/* Checks the uuid and the bus address, and makes them lower case. */
+static tn_status check_addresses(const reader *r, const tni_form_section *in,
+                                 tn_device_properties *io)
+{
+    char uuid[sizeof io->uuid], bus[sizeof io->bus];
+    tni_need need;
+    memcpy(uuid, io->uuid, sizeof uuid);
+    memcpy(bus, io->bus, sizeof bus);
+    if (uuid[0] && !tni_value_uuid(uuid, io->uuid, sizeof io->uuid, &need))
+        return tni_schema_reject_value(&r->source, tni_section_entry(in, "uuid"), need.text);
+    if (bus[0] && !tni_value_bus(bus, io->bus, sizeof io->bus, &need))
+        return tni_schema_reject_value(&r->source, tni_section_entry(in, "bus"), need.text);
+    return TN_OK;
 }
 
 static tn_status read_section(reader *r, const tni_form_section *in, struct draft *out)
 {
-    tn_status status = TN_OK;
     *out = (struct draft){.count = 1, .properties = {.struct_size = sizeof out->properties}};
     if (in->count > MOST_KEYS)
-        return reject_line(r, in->line, "found %zu keys in one section, needs at most %d",
-                           in->count, MOST_KEYS);
-    for (size_t i = 0; i < in->count && !status; i++) {
-        const tni_form_entry *entry = &in->entries[i];
-        status = check_once(r, in, i);
-        if (!status && is_own(entry))
-            add_own(r, entry);
-        else if (!status)
-            status = read_entry(r, entry, out);
-    }
+        return tni_schema_reject(&r->source, in->line,
+                                 "found %zu keys in one section, expected at most %d", in->count,
+                                 MOST_KEYS);
+    tn_status status = tni_schema_read(&r->source, &schema, in, out);
     if (!status && !out->platform)
-        status =
-            reject_line(r, in->line, "expected a platform, such as platform = cuda; found none");
+        status = tni_schema_reject(&r->source, in->line,
+                                   "expected a platform, such as platform = cuda; found none");
+    for (size_t i = 0; i < in->count && !status; i++) {
+        if (strncmp(in->entries[i].key, OWN_PREFIX, strlen(OWN_PREFIX)) == 0)
+            add_own(r, &in->entries[i]);
+    }
+    if (!status)
+        status = check_addresses(r, in, &out->properties);
     if (!status)
         status = check_features(r, in, out);
     return status ? status : check_equal(r, in, out);
@@ -301,16 +162,16 @@ static tn_status read_section(reader *r, const tni_form_section *in, struct draf
 /* The word after "device", or "". */
 static tn_status read_name(const reader *r, const tni_form_section *in, const char **out)
 {
-    static const char word[] = "device";
-    const char *rest = in->name + sizeof word - 1;
-    if (strncmp(in->name, word, sizeof word - 1) != 0 || (*rest && *rest != ' '))
-        return reject_line(r, in->line, "found section [%s], needs [device] or [device NAME]",
-                           show(in->name).text);
-    while (*rest == ' ')
-        rest++;
+    const char *rest = tni_section_name(in, "device");
+    if (!rest)
+        return tni_schema_reject(&r->source, in->line,
+                                 "found section [%s], expected [device] or [device NAME]",
+                                 tni_show(in->name).text);
+    rest += strspn(rest, " ");
     if (*rest && !tni_name_is_legal(rest, "", TNI_NAME_MAX))
-        return reject_line(r, in->line, "found [%s], needs a name of 1 to %d of a-z 0-9 - _",
-                           show(in->name).text, TNI_NAME_MAX);
+        return tni_schema_reject(&r->source, in->line,
+                                 "found [%s], expected a name of 1 to %d of a-z 0-9 - _",
+                                 tni_show(in->name).text, TNI_NAME_MAX);
     *out = rest;
     return TN_OK;
 }
@@ -322,25 +183,27 @@ static tn_status check_name(const reader *r, size_t index, const char *name)
         const tni_form_section *before = tni_form_section_get(r->into->form, i);
         const char *other = strrchr(before->name, ' ');
         if (other && strcmp(other + 1, name) == 0)
-            return reject_line(r, tni_form_section_get(r->into->form, index)->line,
-                               "duplicate [device %s]: the name is used in line %u already", name,
-                               (unsigned)before->line);
+            return tni_schema_reject(&r->source, tni_form_section_get(r->into->form, index)->line,
+                                     "duplicate [device %s]: the name is used in line %u already",
+                                     name, (unsigned)before->line);
     }
     return TN_OK;
 }
 
 /* Adds the draft `count` times. Pointers into the items are set after all items are added. */
-static tn_status add_items(const reader *r, uint32_t line, const char *name,
+static tn_status add_items(const reader *r, const tni_form_section *in, const char *name,
                            const struct draft *draft, size_t first_entry)
 {
     tni_descriptions *into = r->into;
+    const uint32_t platform_line = tni_section_entry(in, "platform")->line;
     size_t needed = into->count + (size_t)draft->count;
     void *items = into->items;
     if (needed > MOST_DEVICES)
-        return reject_line(r, line, "found %zu devices up to here, needs at most %d", needed,
-                           MOST_DEVICES);
+        return tni_schema_reject(&r->source, in->line,
+                                 "found %zu devices up to here, expected at most %d", needed,
+                                 MOST_DEVICES);
     if (!tni_array_reserve(&items, &into->capacity, into->count, needed, sizeof(struct item)))
-        return tni_no_memory(r->err, "description", r->origin);
+        return tni_no_memory(r->source.err, "description", r->source.origin);
     into->items = items;
     for (int i = 0; i < (int)draft->count; i++) {
         struct item *item = &into->items[into->count++];
@@ -355,8 +218,8 @@ static tn_status add_items(const reader *r, uint32_t line, const char *name,
             snprintf(item->name, sizeof item->name, "%s.%d", name, i);
         else
             tn_text_fit(item->name, sizeof item->name, name);
-        (void)tni_form_place(r->origin, line, item->origin);
-        (void)tni_form_place(r->origin, draft->platform_line, item->platform_origin);
+        (void)tni_form_place(r->source.origin, in->line, item->origin);
+        (void)tni_form_place(r->source.origin, platform_line, item->platform_origin);
     }
     return TN_OK;
 }
@@ -372,7 +235,7 @@ static tn_status read_device(reader *r, size_t index)
         status = check_name(r, index, name);
     if (!status)
         status = read_section(r, in, &draft);
-    return status ? status : add_items(r, in->line, name, &draft, first_entry);
+    return status ? status : add_items(r, in, name, &draft, first_entry);
 }
 
 /* Reserves room for platform-specific keys, as if all keys were. */
@@ -392,12 +255,13 @@ static tn_status read_all(reader *r)
     const tni_form_section *before = tni_form_section_get(r->into->form, 0);
     size_t sections = tni_form_section_count(r->into->form);
     if (before->count > 0)
-        return reject_line(r, before->entries[0].line, "%s = \"%s\": needs [device] before it",
-                           show(before->entries[0].key).text, show(before->entries[0].value).text);
+        return tni_schema_reject(
+            &r->source, before->entries[0].line, "%s = \"%s\": expected [device] before it",
+            tni_show(before->entries[0].key).text, tni_show(before->entries[0].value).text);
     if (sections == 1)
-        return reject_line(r, 1, "expected a section [device], found none");
+        return tni_schema_reject(&r->source, 1, "expected a section [device], found none");
     if (!reserve_entries(r->into))
-        return tni_no_memory(r->err, "description", r->origin);
+        return tni_no_memory(r->source.err, "description", r->source.origin);
     for (size_t i = 1; i < sections && !status; i++)
         status = read_device(r, i);
     for (size_t i = 0; i < r->into->count; i++) {
@@ -416,9 +280,10 @@ tn_status tni_descriptions_parse(const char *text, size_t length, const char *or
     tni_descriptions *read = tni_alloc_zeroed(1, sizeof *read);
     if (!read)
         return tni_no_memory(err, "description", origin);
+    reader r = {read, {origin, "description", TN_INVALID_ARGUMENT, err}};
     tn_status status = tni_form_parse(text, length, origin, &read->form, err);
     if (!status)
-        status = read_all(&(reader){read, origin, err});
+        status = read_all(&r);
     if (status)
         tni_descriptions_release(read);
     else

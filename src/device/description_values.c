@@ -7,16 +7,6 @@
 
 #include <inttypes.h>
 
-TN_PRINTF(2, 3)
-static bool set_need(tni_need *need, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    tni_text_format_list(need->text, sizeof need->text, format, arguments);
-    va_end(arguments);
-    return false;
-}
-
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';
@@ -64,13 +54,13 @@ static const unit_row *find_unit(const char *of, const char *word)
 static bool needs_quantity(tni_need *need, const char *of, int64_t least, int64_t most)
 {
     if (strcmp(of, "bytes") == 0)
-        return set_need(need, "bytes, as in 96 GiB; units are B kB MB GB TB KiB MiB GiB TiB");
+        return tni_need_set(need, "bytes, as in 96 GiB; units are B kB MB GB TB KiB MiB GiB TiB");
     if (strcmp(of, "bytes/s") == 0)
-        return set_need(need,
-                        "bytes a second, as in 4.8 TB/s; units are those of bytes and \"/s\"");
+        return tni_need_set(need,
+                            "bytes a second, as in 4.8 TB/s; units are those of bytes and \"/s\"");
     if (strcmp(of, "kHz") == 0)
-        return set_need(need, "a frequency, as in 1.98 GHz; units are kHz MHz GHz");
-    return set_need(need, "a whole number from %" PRId64 " to %" PRId64, least, most);
+        return tni_need_set(need, "a frequency, as in 1.98 GHz; units are kHz MHz GHz");
+    return tni_need_set(need, "a whole number from %" PRId64 " to %" PRId64, least, most);
 }
 
 /* digits / scale. */
@@ -150,26 +140,13 @@ bool tni_value_number(const char *text, const char *unit, int64_t least, int64_t
     int64_t shared = common_divisor(written->factor, number.scale);
     int64_t divisor = number.scale / shared;
     if (number.too_fine || number.digits % divisor != 0)
-        return set_need(need, "a whole number%s%s", *unit ? " of " : "", unit);
+        return tni_need_set(need, "a whole number%s%s", *unit ? " of " : "", unit);
     if (number.too_great ||
         !tni_mul_i64(number.digits / divisor, written->factor / shared, &value) || value < least ||
         value > most)
-        return set_need(need, "%" PRId64 " to %" PRId64 "%s%s", least, most, *unit ? " " : "",
-                        unit);
+        return tni_need_set(need, "%" PRId64 " to %" PRId64 "%s%s", least, most, *unit ? " " : "",
+                            unit);
     *out = value;
-    return true;
-}
-
-bool tni_value_text(const char *text, char *out, size_t size, tni_need *need)
-{
-    size_t length = strlen(text);
-    for (const char *c = text; *c; c++) {
-        if ((unsigned char)*c < ' ' || *c == '\177')
-            return set_need(need, "one line of text");
-    }
-    if (length == 0 || length >= size)
-        return set_need(need, "1 to %zu bytes of text", size - 1);
-    memcpy(out, text, length + 1);
     return true;
 }
 
@@ -201,7 +178,7 @@ bool tni_value_uuid(const char *text, char *out, size_t size, tni_need *need)
     bool sound = length < size && matches_pattern(text + before, pattern) &&
                  (before == 0 || (text[before - 1] == '-' && is_word(text, before - 1)));
     if (!sound)
-        return set_need(need, "8-4-4-4-12 hexadecimal digits, or those after \"GPU-\"");
+        return tni_need_set(need, "8-4-4-4-12 hexadecimal digits, or those after \"GPU-\"");
     memcpy(out, text, before);
     for (size_t i = before; i <= length; i++)
         out[i] = tni_words_lower(text[i]);
@@ -216,7 +193,7 @@ bool tni_value_bus(const char *text, char *out, size_t size, tni_need *need)
     for (size_t i = 0; sound && i < domain; i++)
         sound = is_hex(text[i]);
     if (!sound)
-        return set_need(need, "domain, bus, device and function, as in 0000:3b:00.0");
+        return tni_need_set(need, "domain, bus, device and function, as in 0000:3b:00.0");
     for (size_t i = 0; i <= length; i++)
         out[i] = tni_words_lower(text[i]);
     return true;
@@ -232,8 +209,8 @@ static bool needs_dtype(tni_need *need, const char *word)
 {
     const char *nearest = tni_dtype_nearest(word);
     if (nearest)
-        return set_need(need, "dtypes separated by commas; did you mean %s?", nearest);
-    return set_need(need, "dtypes separated by commas, as in bf16, f16, f32");
+        return tni_need_set(need, "dtypes separated by commas; did you mean %s?", nearest);
+    return tni_need_set(need, "dtypes separated by commas, as in bf16, f16, f32");
 }
 
 /* Takes the word up to a comma or the end, without surrounding blanks. *at moves past it and the
@@ -263,7 +240,7 @@ bool tni_value_dtypes(const char *text, tn_dtype out[TN_DEVICE_DTYPES_MAX], tni_
             return needs_dtype(need, word);
         for (size_t i = 0; i < count; i++) {
             if (read[i] == dtype)
-                return set_need(need, "each dtype once; duplicate %s", word);
+                return tni_need_set(need, "each dtype once; duplicate %s", word);
         }
         read[count++] = dtype;
     }
@@ -278,9 +255,9 @@ static bool needs_feature(tni_need *need, const char *word)
         names[i] = tni_cpu_feature_name(i);
     const char *nearest = tni_words_nearest(word, names, TN_CPU_FEATURE_COUNT);
     if (nearest)
-        return set_need(need, "features of a processor separated by commas; did you mean %s?",
-                        nearest);
-    return set_need(need, "features of a processor separated by commas, as in fma, avx2");
+        return tni_need_set(need, "features of a processor separated by commas; did you mean %s?",
+                            nearest);
+    return tni_need_set(need, "features of a processor separated by commas, as in fma, avx2");
 }
 
 bool tni_value_features(const char *text, uint64_t *out, tni_need *need)

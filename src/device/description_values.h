@@ -3,20 +3,14 @@
 #ifndef TNI_DEVICE_DESCRIPTION_VALUES_H
 #define TNI_DEVICE_DESCRIPTION_VALUES_H
 
+#include "base/schema.h"
 #include "tenon/module/device.h"
-
-#include <stdbool.h>
 
 /* Whether a number of TN_DEVICE_NUMBER_LIST is a boolean, 1 or 0. */
 #define TNI_NUMBER_IS_SWITCH(field)                                            \
     (TN_DEVICE_NUMBER_INDEX_##field == TN_DEVICE_NUMBER_INDEX_is_integrated || \
      TN_DEVICE_NUMBER_INDEX_##field == TN_DEVICE_NUMBER_INDEX_pinned_memory || \
      TN_DEVICE_NUMBER_INDEX_##field == TN_DEVICE_NUMBER_INDEX_triton_capable)
-
-/* What a rejected value should have been, as the end of a sentence: "a whole number of bytes". */
-typedef struct tni_need {
-    char text[160];
-} tni_need;
 
 /* Each function consumes all of `text`, or returns false with `out` unchanged and `need` set. */
 
@@ -25,9 +19,6 @@ typedef struct tni_need {
  * rejected. Only bytes may be written without a unit. */
 bool tni_value_number(const char *text, const char *unit, int64_t least, int64_t most, int64_t *out,
                       tni_need *need);
-
-/* One non-empty line that fits into `size` bytes with its terminator. */
-bool tni_value_text(const char *text, char *out, size_t size, tni_need *need);
 
 /* 8-4-4-4-12 hexadecimal digits, optionally after a word and '-' ("GPU-..."); the digits become
  * lower case. */

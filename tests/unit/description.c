@@ -180,11 +180,11 @@ static void quantities_are_exact(void **state)
 static void bad_values_are_refused(void **state)
 {
     static const char bytes[] =
-        "needs bytes, as in 96 GiB; units are B kB MB GB TB KiB MiB GiB TiB";
-    static const char clock[] = "needs a frequency, as in 1.98 GHz; units are kHz MHz GHz";
-    static const char rate[] = "needs bytes a second, as in 4.8 TB/s";
-    static const char bus[] = "needs domain, bus, device and function, as in 0000:3b:00.0";
-    static const char uuid[] = "needs 8-4-4-4-12 hexadecimal digits";
+        "expected bytes, as in 96 GiB; units are B kB MB GB TB KiB MiB GiB TiB";
+    static const char clock[] = "expected a frequency, as in 1.98 GHz; units are kHz MHz GHz";
+    static const char rate[] = "expected bytes a second, as in 4.8 TB/s";
+    static const char bus[] = "expected domain, bus, device and function, as in 0000:3b:00.0";
+    static const char uuid[] = "expected 8-4-4-4-12 hexadecimal digits";
     static const struct {
         const char *entry, *found, *needs;
     } cases[] = {
@@ -201,44 +201,46 @@ static void bad_values_are_refused(void **state)
         {"memory = 1 2", "\"1 2\"", bytes},
         {"memory = \" 1\"", "\" 1\"", bytes},
         {"memory = \"1 \\n\"", "\"1 \\x0a\"", bytes},
-        {"memory = 0.5", "\"0.5\"", "needs a whole number of bytes"},
-        {"memory = 0.3 KiB", "\"0.3 KiB\"", "needs a whole number of bytes"},
-        {"memory = 1.00000000000000000001 TB", "\"1.0000", "needs a whole number of bytes"},
+        {"memory = 0.5", "\"0.5\"", "expected a whole number of bytes"},
+        {"memory = 0.3 KiB", "\"0.3 KiB\"", "expected a whole number of bytes"},
+        {"memory = 1.00000000000000000001 TB", "\"1.0000", "expected a whole number of bytes"},
         {"memory = 9223372036854775808", "\"9223372036854775808\"",
-         "needs 0 to 9223372036854775807 bytes"},
-        {"memory = 8388608 TiB", "\"8388608 TiB\"", "needs 0 to 9223372036854775807 bytes"},
-        {"memory = 99999999999999999999.5 kB", "99.5 kB\"", "needs 0 to 9223372036854775807 bytes"},
+         "expected 0 to 9223372036854775807 bytes"},
+        {"memory = 8388608 TiB", "\"8388608 TiB\"", "expected 0 to 9223372036854775807 bytes"},
+        {"memory = 99999999999999999999.5 kB", "99.5 kB\"",
+         "expected 0 to 9223372036854775807 bytes"},
         {"clock = 1980", "clock = \"1980\": ", clock},
         {"clock = 5 Hz", "\"5 Hz\"", clock},
-        {"clock = 0.5 kHz", "\"0.5 kHz\"", "needs a whole number of kHz"},
+        {"clock = 0.5 kHz", "\"0.5 kHz\"", "expected a whole number of kHz"},
         {"memory_bandwidth = 4.8", "\"4.8\"", rate},
         {"memory_bandwidth = 4.8 TB", "\"4.8 TB\"", rate},
-        {"memory_bandwidth = 0.1 B/s", "\"0.1 B/s\"", "needs a whole number of bytes/s"},
-        {"warp_size = 32 threads", "\"32 threads\"", "needs a whole number from 0 to 2147483647"},
-        {"warp_size = 2147483648", "\"2147483648\"", "needs 0 to 2147483647"},
-        {"warp_size = 0.5", "\"0.5\"", "needs a whole number"},
-        {"is_integrated = 2", "\"2\"", "needs 0 to 1"},
-        {"pinned_memory = yes", "\"yes\"", "needs a whole number from 0 to 1"},
-        {"triton_capable = 2", "\"2\"", "needs 0 to 1"},
-        {"count = 0", "count = \"0\": ", "needs 1 to 64"},
-        {"count = 65", "\"65\"", "needs 1 to 64"},
-        {"capability = nine", "capability = \"nine\": ", "needs a capability, as in 9.0"},
+        {"memory_bandwidth = 0.1 B/s", "\"0.1 B/s\"", "expected a whole number of bytes/s"},
+        {"warp_size = 32 threads", "\"32 threads\"",
+         "expected a whole number from 0 to 9223372036854775807"},
+        {"warp_size = 9223372036854775808", "\"9223372036854775808\"", "expected 0 to 9"},
+        {"warp_size = 0.5", "\"0.5\"", "expected a whole number"},
+        {"is_integrated = 2", "\"2\"", "expected 0 to 1"},
+        {"pinned_memory = yes", "\"yes\"", "expected a whole number from 0 to 1"},
+        {"triton_capable = 2", "\"2\"", "expected 0 to 1"},
+        {"count = 0", "count = \"0\": ", "expected 1 to 64"},
+        {"count = 65", "\"65\"", "expected 1 to 64"},
+        {"capability = nine", "capability = \"nine\": ", "expected a capability, as in 9.0"},
         {"dtypes = bf16, f23", "dtypes = \"bf16, f23\": ", "did you mean f32?"},
-        {"dtypes = f32,", "\"f32,\"", "needs dtypes separated by commas"},
-        {"dtypes =", "\"\"", "needs dtypes separated by commas"},
-        {"dtypes = f32 f64", "\"f32 f64\"", "needs dtypes separated by commas"},
-        {"dtypes = f32, i8, f32", "\"f32, i8, f32\"", "needs each dtype once; duplicate f32"},
+        {"dtypes = f32,", "\"f32,\"", "expected dtypes separated by commas"},
+        {"dtypes =", "\"\"", "expected dtypes separated by commas"},
+        {"dtypes = f32 f64", "\"f32 f64\"", "expected dtypes separated by commas"},
+        {"dtypes = f32, i8, f32", "\"f32, i8, f32\"", "expected each dtype once; duplicate f32"},
         {"dtypes = floating-point-of-any-kind", "\"floating", "as in bf16, f16, f32"},
         {"features = fma, avx22", "features = \"fma, avx22\": ", "did you mean avx2?"},
-        {"features = avx2,", "\"avx2,\"", "needs features of a processor separated by commas"},
+        {"features = avx2,", "\"avx2,\"", "expected features of a processor separated by commas"},
         {"features =", "\"\"", "as in fma, avx2"},
-        {"features = avx2", "features: ", "needs platform = cpu, found \"x\""},
-        {"name =", "name = \"\": ", "needs 1 to 127 bytes of text"},
+        {"features = avx2", "features: ", "expected platform = cpu, found \"x\""},
+        {"name =", "name = \"\": ", "expected 1 to 127 bytes of text"},
         {"name = \"a\\tb\"",
          "\"a\\x09"
          "b\"",
-         "needs one line of text"},
-        {"architecture = 0123456789012345678901234567890x", "\"0123", "needs 1 to 31 bytes"},
+         "expected one line of text"},
+        {"architecture = 0123456789012345678901234567890x", "\"0123", "expected 1 to 31 bytes"},
         {"bus = 3b:00.0", "bus = \"3b:00.0\": ", bus},
         {"bus = 000:3b:00.0", "\"000:3b:00.0\"", bus},
         {"bus = 0000:3b:00", "\"0000:3b:00\"", bus},
@@ -251,8 +253,9 @@ static void bad_values_are_refused(void **state)
         {"uuid = -0a1b2c3d-0000-1111-2222-333344445555", "\"-0a1b2c3d", uuid},
         {"uuid = GPU_0a1b2c3d-0000-1111-2222-333344445555", "\"GPU_0a1b2c3d", uuid},
         {"uuid = G/U-0a1b2c3d-0000-1111-2222-333344445555", "\"G/U-", uuid},
-        {"uuid = ABCDEFGHIJK-0a1b2c3d-0000-1111-2222-333344445555", "\"ABC", uuid},
-        {"platform = CUDA", "platform = \"CUDA\": ", "needs 1 to 48 of a-z 0-9 - _"},
+        {"uuid = ABCDEFGHIJK-0a1b2c3d-0000-1111-2222-333344445555", "\"ABC",
+         "expected 1 to 47 bytes of text"},
+        {"platform = CUDA", "platform = \"CUDA\": ", "expected 1 to 48 of a-z 0-9 - _"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -272,13 +275,13 @@ static void bad_forms_are_refused(void **state)
     assert_refused("", "f:1: expected a section [device], found none");
     assert_refused("# nothing\n", "f:1: expected a section [device], found none");
     assert_refused("\nplatform = cuda\n[device]\nplatform = cuda\n",
-                   "f:2: platform = \"cuda\": needs [device] before it");
+                   "f:2: platform = \"cuda\": expected [device] before it");
     assert_refused("[device]\nplatform = x\n[devices]\n",
-                   "f:3: found section [devices], needs [device] or [device NAME]");
-    assert_refused("[dev]\n", "f:1: found section [dev], needs [device]");
+                   "f:3: found section [devices], expected [device] or [device NAME]");
+    assert_refused("[dev]\n", "f:1: found section [dev], expected [device]");
     assert_refused("[device Big]\nplatform = x\n",
-                   "f:1: found [device Big], needs a name of 1 to 48 of a-z 0-9 - _");
-    assert_refused("[device a b]\nplatform = x\n", "f:1: found [device a b], needs a name");
+                   "f:1: found [device Big], expected a name of 1 to 48 of a-z 0-9 - _");
+    assert_refused("[device a b]\nplatform = x\n", "f:1: found [device a b], expected a name");
     assert_refused("[device a]\nplatform = x\n[device b]\nplatform = x\n[device   a]\n",
                    "f:5: duplicate [device a]: the name is used in line 1 already");
     assert_refused("[device]\nname = x\n",
@@ -288,7 +291,7 @@ static void bad_forms_are_refused(void **state)
     assert_refused("[device]\nplatform = x\nMemory = 1 GB\n", "did you mean memory?");
     assert_refused(
         "[device]\nplatform = x\nfavourite_colour = red\n",
-        "f:3: unknown key \"favourite_colour\" (= \"red\"); docs/descriptions.md lists them");
+        "f:3: unknown key \"favourite_colour\" (= \"red\"); keys: platform, count, features, name");
     assert_refused("[device]\nplatform = x\nmemory = 1\n\nmemory = 2\n",
                    "f:5: memory = \"2\": duplicate key, first set in line 3");
     assert_refused("[device]\nplatform = x\nbehaviour.a = 1\nbehaviour.a = 1\n",
@@ -360,7 +363,7 @@ static void sizes_are_bounded(void **state)
     tni_descriptions_release(all);
     tni_buffer_add(&text, "[device]\nplatform = x\n");
     assert_refused(tni_buffer_text(&text),
-                   "f:49: found 1025 devices up to here, needs at most 1024");
+                   "f:49: found 1025 devices up to here, expected at most 1024");
     tni_buffer_release(&text);
     tni_buffer_add(&text, "[device]\nplatform = x\n");
     for (int i = 0; i < 255; i++)
@@ -369,7 +372,8 @@ static void sizes_are_bounded(void **state)
     assert_int_equal(tni_descriptions_get(all, 0)->view.entry_count, 255);
     tni_descriptions_release(all);
     tni_buffer_add(&text, "name = x\n");
-    assert_refused(tni_buffer_text(&text), "f:1: found 257 keys in one section, needs at most 256");
+    assert_refused(tni_buffer_text(&text),
+                   "f:1: found 257 keys in one section, expected at most 256");
     tni_buffer_release(&text);
 }
 
@@ -393,7 +397,7 @@ static void long_texts_leave_room_for_the_remedy(void **state)
     assert_int_equal(strncmp(err.message, ".../ooo", 7), 0);
     assert_contains(err.message, "o/a.file:3: shared_memory_per_multi_processor = \"\xe2\x82\xac");
     assert_contains(err.message,
-                    "\xe2\x82\xac...\": needs bytes, as in 96 GiB; units are B kB MB GB "
+                    "\xe2\x82\xac...\": expected bytes, as in 96 GiB; units are B kB MB GB "
                     "TB KiB MiB GiB TiB");
     tni_buffer_release(&text);
 }

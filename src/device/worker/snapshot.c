@@ -4,7 +4,6 @@
 #include "base/alloc.h"
 #include "base/checked.h"
 #include "base/words.h"
-#include "snapshot_text.h"
 
 tni_snapshot *tni_snapshot_create(size_t platforms, size_t devices)
 {
@@ -44,35 +43,6 @@ const tni_seen_device *tni_snapshot_device(const tni_snapshot *snapshot,
     return NULL;
 }
 
-#define PROPERTY(field, key, kind, bit)                                                          \
-    {                                                                                            \
-        .word = key, .is = TNI_PROPERTY_##kind, .offset = offsetof(tn_device_properties, field), \
-        .size = sizeof(((tn_device_properties *)0)->field), .known = bit                         \
-    }
-#define NUMBER(field, word, unit, meaning) PROPERTY(field, word, NUMBER, TN_DEVICE_KNOWS(field)),
-
-const tni_property tni_properties[TNI_PROPERTIES] = {
-    PROPERTY(name, "name", TEXT, 0),
-    PROPERTY(uuid, "uuid", TEXT, 0),
-    PROPERTY(bus, "bus", TEXT, 0),
-    PROPERTY(architecture, "architecture", TEXT, 0),
-    PROPERTY(capability, "capability", CAPABILITY, TN_DEVICE_KNOWS(capability)),
-    PROPERTY(dtypes, "dtypes", DTYPES, 0),
-    TN_DEVICE_NUMBER_LIST(NUMBER)};
-
-/* Unknown values are 0, as the text cannot represent anything else. */
-static void keep_properties(const tn_device_properties *from, tn_device_properties *out)
-{
-    out->struct_size = sizeof *out;
-    for (size_t i = 0; i < TNI_PROPERTIES; i++) {
-        const tni_property *p = &tni_properties[i];
-        if (p->known && !(from->known & p->known))
-            continue;
-        memcpy((char *)out + p->offset, (const char *)from + p->offset, p->size);
-        out->known |= p->known;
-    }
-}
-
 static void keep_platform(const tn_platform *platform, tni_seen_platform *out)
 {
     tn_text_fit(out->name, sizeof out->name, platform->name);
@@ -95,7 +65,8 @@ static void keep_devices(const tni_pointers *devices, const tni_pointers *platfo
         seen->platform = (int32_t)at;
         seen->index = device->index;
         seen->plans_only = device->plans_only;
-        keep_properties(tn_device_properties_get(device), &seen->properties);
+        seen->properties = *tn_device_properties_get(device);
+        seen->properties.struct_size = sizeof seen->properties;
         into->platforms[at].devices++;
     }
 }

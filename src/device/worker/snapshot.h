@@ -13,10 +13,10 @@ typedef struct tni_seen_platform {
 } tni_seen_platform;
 
 typedef struct tni_seen_device {
-    int32_t platform; /* index in the list */
+    tn_device_properties properties; /* must be first, for tni_device_schema */
+    int64_t plans_only;              /* 0 or 1 */
+    int32_t platform;                /* index in the list */
     int32_t index;
-    bool plans_only;
-    tn_device_properties properties;
 } tni_seen_device;
 
 /* One allocation; immutable, except the numbers of current devices. */

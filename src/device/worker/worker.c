@@ -164,18 +164,24 @@ static tn_status find_seen_device(const tni_snapshot *snapshot, const tni_seen_p
     return TN_OK;
 }
 
-tn_status tn_worker_device_count(const char *platform, int32_t *out, tn_error *err)
+/* The number of the current device, or the count of devices. */
+static tn_status read_number(const char *platform, bool current, const char *where, int32_t *out,
+                             tn_error *err)
 {
-    static const char where[] = "tn_worker_device_count";
     const tni_snapshot *snapshot = NULL;
     tni_seen_platform *seen = NULL;
     if (!out)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "out is NULL");
     tn_status status = find_seen_platform(platform, where, &snapshot, &seen, err);
     if (!status)
-        *out = seen->devices;
+        *out = current ? atomic_load(&seen->current) : seen->devices;
     leave_reader();
     return status;
+}
+
+tn_status tn_worker_device_count(const char *platform, int32_t *out, tn_error *err)
+{
+    return read_number(platform, false, "tn_worker_device_count", out, err);
 }
 
 tn_status tn_worker_set_device(const char *platform, int32_t index, tn_error *err)
@@ -196,16 +202,7 @@ tn_status tn_worker_set_device(const char *platform, int32_t index, tn_error *er
 
 tn_status tn_worker_current_device(const char *platform, int32_t *out, tn_error *err)
 {
-    static const char where[] = "tn_worker_current_device";
-    const tni_snapshot *snapshot = NULL;
-    tni_seen_platform *seen = NULL;
-    if (!out)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "out is NULL");
-    tn_status status = find_seen_platform(platform, where, &snapshot, &seen, err);
-    if (!status)
-        *out = atomic_load(&seen->current);
-    leave_reader();
-    return status;
+    return read_number(platform, true, "tn_worker_current_device", out, err);
 }
 
 /* The device of a number; -1 is the current one. The caller must call leave_reader() in any case. */
@@ -229,7 +226,7 @@ tn_status tn_worker_plans_only(const char *platform, int32_t index, int32_t *out
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "out is NULL");
     tn_status status = begin_device(platform, index, where, &device, err);
     if (!status)
-        *out = device->plans_only;
+        *out = (int32_t)device->plans_only;
     leave_reader();
     return status;
 }

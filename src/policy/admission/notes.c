@@ -1,32 +1,12 @@
 #include "notes.h"
 
 #include "base/alloc.h"
-#include "base/dtype.h"
 #include "base/number.h"
+#include "base/schema.h"
 #include "base/words.h"
+#include "device/description_values.h"
 #include "op/op.h"
 #include "tenon/module/op/attention_backward.h"
-
-/* The position in a list that is being read. */
-typedef struct reading {
-    const char *origin;
-    const tni_form_entry *entry;
-    tni_note *to;
-    tn_error *err;
-} reading;
-
-TN_PRINTF(2, 3)
-static tn_status report_entry(const reading *r, const char *format, ...)
-{
-    char place[TNI_FORM_PLACE], text[256];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    return tn_fail(r->err, TN_CORRUPT, 0, "notes", "%s: %s = \"%.60s\": %s",
-                   tni_form_place(r->origin, r->entry->line, place), r->entry->key, r->entry->value,
-                   text);
-}
 
 /* Reads the next word of a comma-separated list; returns false at the end and for a word that is
  * too long. */
@@ -74,193 +54,173 @@ static bool read_version(const char *text, int64_t *out)
     return true;
 }
 
-static tn_status read_versions(const reading *r)
+/* The types read the whole note. */
+
+static bool read_versions(const tni_schema_key *key, const char *text, void *at, tni_need *need)
 {
+    tni_note *note = at;
     char low[24], high[24];
-    const char *text = r->entry->value, *dots = strstr(text, "..");
+    const char *dots = strstr(text, "..");
     size_t length = dots ? (size_t)(dots - text) : strlen(text);
-    if (length >= sizeof low || (dots && strlen(dots + 2) >= sizeof high))
-        return report_entry(r, "expected A or A..B");
-    memcpy(low, text, length);
-    low[length] = '\0';
-    tn_text_fit(high, sizeof high, dots ? dots + 2 : low);
-    if (!read_version(low, &r->to->version_low) || !read_version(high, &r->to->version_high) ||
-        r->to->version_low > r->to->version_high)
-        return report_entry(
-            r, "expected A or A..B, each a number or a version such as 1.2.3, the lower "
-               "one first");
-    return TN_OK;
-}
-
-static tn_status read_dtypes(const reading *r)
-{
-    const char *at = r->entry->value;
-    char word[32], hint[TNI_HINT];
-    size_t count = 0;
-    while (next_word(&at, word, sizeof word)) {
-        if (count == TNI_NOTE_WORDS)
-            return report_entry(r, "expected at most %d words", TNI_NOTE_WORDS);
-        r->to->dtypes[count] = tni_dtype_find(word);
-        if (!r->to->dtypes[count++])
-            return report_entry(r, "no dtype \"%s\"%s", word,
-                                tni_words_hint(tni_dtype_nearest(word), hint));
+    (void)key;
+    if (length < sizeof low && (!dots || strlen(dots + 2) < sizeof high)) {
+        memcpy(low, text, length);
+        low[length] = '\0';
+        tn_text_fit(high, sizeof high, dots ? dots + 2 : low);
+        if (read_version(low, &note->version_low) && read_version(high, &note->version_high) &&
+            note->version_low <= note->version_high)
+            return true;
     }
-    return count && !at[strspn(at, " \t,")] ? TN_OK
-                                            : report_entry(r, "expected words separated by commas");
+    return tni_need_set(need, "A or A..B, each a number or a version such as 1.2.3, the lower one "
+                              "first");
 }
 
-static tn_status read_architectures(const reading *r)
+static bool read_dtypes(const tni_schema_key *key, const char *text, void *at, tni_need *need)
 {
-    const char *at = r->entry->value;
-    size_t count = 0;
-    while (count < TNI_NOTE_WORDS &&
-           next_word(&at, r->to->architectures[count], sizeof r->to->architectures[count]))
-        count++;
-    return count && !at[strspn(at, " \t,")]
-               ? TN_OK
-               : report_entry(r, "expected 1 to %d words separated by commas", TNI_NOTE_WORDS);
+    (void)key;
+    return tni_value_dtypes(text, ((tni_note *)at)->dtypes, need);
 }
 
-static tn_status read_op(const reading *r)
+static bool read_architectures(const tni_schema_key *key, const char *text, void *at,
+                               tni_need *need)
+{
+    tni_note *note = at;
+    size_t count = 0;
+    (void)key;
+    while (count < TNI_NOTE_WORDS &&
+           next_word(&text, note->architectures[count], sizeof note->architectures[count]))
+        count++;
+    return (count && !text[strspn(text, " \t,")]) ||
+           tni_need_set(need, "1 to %d words separated by commas", TNI_NOTE_WORDS);
+}
+
+static bool read_op(const tni_schema_key *key, const char *text, void *at, tni_need *need)
 {
     char hint[TNI_HINT];
-    const tni_op_class *class = tni_op_class_find(r->entry->value);
+    const tni_op_class *class = tni_op_class_find(text);
+    (void)key;
     if (!class)
-        return report_entry(r, "unknown operator%s",
-                            tni_words_hint(tni_op_class_nearest(r->entry->value), hint));
-    r->to->op = class->kind;
-    return TN_OK;
+        return tni_need_set(need, "an operator%s",
+                            tni_words_hint(tni_op_class_nearest(text), hint));
+    ((tni_note *)at)->op = class->kind;
+    return true;
 }
 
 /* Reads the feature names of the op. The op must come before them. */
-static tn_status read_uses(const reading *r)
+static bool read_uses(const tni_schema_key *key, const char *text, void *at, tni_need *need)
 {
-    const tni_op_class *class = tni_op_class_of(r->to->op);
-    const char *at = r->entry->value;
+    tni_note *note = at;
+    const tni_op_class *class = tni_op_class_of(note->op);
     char word[32];
+    (void)key;
     if (!class)
-        return report_entry(r, "expected an op before it, whose features these are");
-    while (next_word(&at, word, sizeof word)) {
+        return tni_need_set(need, "an op before it, whose features these are");
+    while (next_word(&text, word, sizeof word)) {
         int32_t bit = 0;
         while (class->uses[bit] && strcmp(class->uses[bit], word) != 0)
             bit++;
         if (!class->uses[bit])
-            return report_entry(r, "%s has no feature \"%s\"", class->word, word);
-        r->to->uses |= UINT64_C(1) << bit;
+            return tni_need_set(need, "features of %s, got \"%s\"", class->word, word);
+        note->uses |= UINT64_C(1) << bit;
     }
-    return r->to->uses && !at[strspn(at, " \t,")]
-               ? TN_OK
-               : report_entry(r, "expected words separated by commas");
+    return (note->uses && !text[strspn(text, " \t,")]) ||
+           tni_need_set(need, "words separated by commas");
 }
 
 /* For keys that only attention has. The op must come before them. */
-static bool is_of_attention(const reading *r)
+static bool needs_attention(const tni_note *note, tni_need *need)
 {
-    return r->to->op == TN_OP_ATTENTION || r->to->op == TN_OP_ATTENTION_BACKWARD;
+    return note->op == TN_OP_ATTENTION || note->op == TN_OP_ATTENTION_BACKWARD ||
+           tni_need_set(need, "op = attention or attention-backward before it");
 }
 
-static tn_status read_keys(const reading *r)
+static bool read_keys(const tni_schema_key *key, const char *text, void *at, tni_need *need)
 {
-    if (!is_of_attention(r))
-        return report_entry(r, "expected op = attention or attention-backward before it");
-    return tni_number_parse(r->entry->value, false, &r->to->keys) && r->to->keys > 0
-               ? TN_OK
-               : report_entry(r, "expected a number above 0");
+    tni_note *note = at;
+    (void)key;
+    if (!needs_attention(note, need))
+        return false;
+    return (tni_number_parse(text, false, &note->keys) && note->keys > 0) ||
+           tni_need_set(need, "a number above 0");
 }
 
-static tn_status read_causal(const reading *r)
+static bool read_causal(const tni_schema_key *key, const char *text, void *at, tni_need *need)
 {
-    const bool yes = strcmp(r->entry->value, "yes") == 0;
-    if (!is_of_attention(r))
-        return report_entry(r, "expected op = attention or attention-backward before it");
-    if (!yes && strcmp(r->entry->value, "no") != 0)
-        return report_entry(r, "expected yes or no");
-    r->to->causal = yes ? TNI_NOTE_YES : TNI_NOTE_NO;
-    return TN_OK;
+    tni_note *note = at;
+    const bool yes = strcmp(text, "yes") == 0;
+    (void)key;
+    if (!needs_attention(note, need))
+        return false;
+    if (!yes && strcmp(text, "no") != 0)
+        return tni_need_set(need, "yes or no");
+    note->causal = yes ? TNI_NOTE_YES : TNI_NOTE_NO;
+    return true;
 }
 
-/* Returns the note's text field for a key. */
-static const char **text_of(tni_note *note, const char *key)
-{
-    const struct {
-        const char *key;
-        const char **to;
-    } texts[] = {{"library", &note->library},
-                 {"kernel", &note->kernel},
-                 {"platform", &note->platform},
-                 {"reason", &note->reason},
-                 {"source", &note->source}};
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        if (strcmp(texts[i].key, key) == 0)
-            return texts[i].to;
+#define TYPE(name) static const tni_schema_type name##_type = {read_##name, NULL};
+TYPE(versions)
+TYPE(dtypes)
+TYPE(architectures)
+TYPE(op)
+TYPE(uses)
+TYPE(keys)
+TYPE(causal)
+
+#define TEXT(field)                                                                   \
+    {                                                                                 \
+        .word = #field, .type = &tni_schema_text, .offset = offsetof(tni_note, field) \
     }
-    return NULL;
-}
+static const tni_schema_key note_keys[] = {
+    TEXT(library),
+    TEXT(kernel),
+    TEXT(platform),
+    TEXT(reason),
+    TEXT(source),
+    {.word = "versions", .type = &versions_type},
+    {.word = "dtypes", .type = &dtypes_type},
+    {.word = "architectures", .type = &architectures_type},
+    {.word = "op", .type = &op_type},
+    {.word = "uses", .type = &uses_type},
+    {.word = "keys", .type = &keys_type},
+    {.word = "causal", .type = &causal_type},
+};
+static const tni_schema note_schema = {.keys = note_keys, .count = TNI_SCHEMA_COUNT(note_keys)};
 
-static tn_status read_entry(const reading *r)
+static tn_status read_section(const tni_schema_source *source, const tni_form_section *section,
+                              tni_note *out)
 {
-    static const struct {
-        const char *key;
-        tn_status (*take)(const reading *r);
-    } keys[] = {{"versions", read_versions},
-                {"dtypes", read_dtypes},
-                {"architectures", read_architectures},
-                {"op", read_op},
-                {"uses", read_uses},
-                {"keys", read_keys},
-                {"causal", read_causal}};
-    const char **text = text_of(r->to, r->entry->key);
-    if (text) {
-        *text = r->entry->value;
-        return r->entry->value[0] ? TN_OK : report_entry(r, "expected a word");
-    }
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        if (strcmp(keys[i].key, r->entry->key) == 0)
-            return keys[i].take(r);
-    }
-    return report_entry(r, "unknown key; valid keys: library kernel versions op dtypes uses keys "
-                           "causal platform architectures reason source");
-}
-
-static tn_status read_section(const tni_form_section *section, const char *origin, tni_note *out,
-                              tn_error *err)
-{
-    char place[TNI_FORM_PLACE];
-    tn_status status = TN_OK;
     *out = (tni_note){.name = section->name, .version_low = -1, .version_high = -1};
-    for (size_t i = 0; i < section->count && !status; i++)
-        status = read_entry(&(reading){origin, &section->entries[i], out, err});
+    tn_status status = tni_schema_read(source, &note_schema, section, out);
     if (!status && !out->library == !out->kernel)
-        status = tn_fail(err, TN_CORRUPT, 0, "notes", "%s: [%.60s]: expected a library or a kernel",
-                         tni_form_place(origin, section->line, place), section->name);
+        status = tni_schema_reject(source, section->line, "[%s]: expected a library or a kernel",
+                                   tni_show(section->name).text);
     return status;
 }
 
-static tn_status read_sections(tni_notes *io, const char *origin, tn_error *err)
+static tn_status read_sections(const tni_schema_source *source, tni_notes *io)
 {
     const tni_form_section *outside = tni_form_section_get(io->form, 0);
     size_t sections = tni_form_section_count(io->form) - 1;
-    char place[TNI_FORM_PLACE];
     tn_status status = TN_OK;
     if (outside->count > 0)
-        return tn_fail(err, TN_CORRUPT, 0, "notes", "%s: expected a section before it",
-                       tni_form_place(origin, outside->entries[0].line, place));
+        return tni_schema_reject(source, outside->entries[0].line, "expected a section before it");
     io->notes = tni_alloc_zeroed(sections, sizeof *io->notes);
     if (!io->notes)
-        return tni_no_memory(err, "notes", "a list of kernels");
+        return tni_no_memory(source->err, source->where, "a list of kernels");
     for (; io->count < sections && !status; io->count++)
-        status = read_section(tni_form_section_get(io->form, io->count + 1), origin,
-                              &io->notes[io->count], err);
+        status = read_section(source, tni_form_section_get(io->form, io->count + 1),
+                              &io->notes[io->count]);
     return status;
 }
 
 tn_status tni_notes_parse(const char *text, size_t length, const char *origin, tni_notes *out,
                           tn_error *err)
 {
+    const tni_schema_source source = {origin, "notes", TN_CORRUPT, err};
     tni_notes made = {0};
     tn_status status = tni_form_parse(text, length, origin, &made.form, err);
     if (!status)
-        status = read_sections(&made, origin, err);
+        status = read_sections(&source, &made);
     if (status)
         tni_notes_release(&made);
     else

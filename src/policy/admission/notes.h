@@ -23,7 +23,7 @@ typedef struct tni_note {
     uint64_t uses;
     int64_t keys;   /* minimum number of keys of attention */
     int32_t causal; /* TNI_NOTE_..., for attention */
-    tn_dtype dtypes[TNI_NOTE_WORDS + 1];
+    tn_dtype dtypes[TN_DEVICE_DTYPES_MAX];
     char architectures[TNI_NOTE_WORDS + 1][32];
 } tni_note;
 
