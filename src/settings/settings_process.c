@@ -211,20 +211,13 @@ static bool names_setting(const tn_change *changes, size_t count, tn_setting set
     return false;
 }
 
-tn_status tn_settings_change(const tn_change *changes, size_t count, tn_error *err)
+/* Applies a made context to the lower layers and publishes it, if all before succeeded; otherwise
+ * releases it. Must be called with `turn` held, which it gives up. */
+static tn_status finish_change(tn_status status, tn_context *made, bool threads, tn_error *err)
 {
-    static const char where[] = "tn_settings_change";
-    tn_context *made = NULL;
     tni_pool *ended = NULL;
-    tni_settings_load();
-    tni_mutex_lock(&process.turn);
-    tn_status status = check_frozen(where, err);
     if (!status)
-        status = tni_context_change(atomic_load(&process.published), changes, count,
-                                    TN_LEVEL_PROCESS, TNI_DEPTH_PROCESS, where, &made, err);
-    if (!status)
-        status = tni_settings_force(made, names_setting(changes, count, TN_SETTING_CPU_THREADS),
-                                    &ended, err);
+        status = tni_settings_force(made, threads, &ended, err);
     if (status)
         tn_context_release(made);
     else
@@ -232,6 +225,20 @@ tn_status tn_settings_change(const tn_change *changes, size_t count, tn_error *e
     tni_mutex_unlock(&process.turn);
     tni_pool_destroy(ended);
     return status;
+}
+
+tn_status tn_settings_change(const tn_change *changes, size_t count, tn_error *err)
+{
+    static const char where[] = "tn_settings_change";
+    tn_context *made = NULL;
+    tni_settings_load();
+    tni_mutex_lock(&process.turn);
+    tn_status status = check_frozen(where, err);
+    if (!status)
+        status = tni_context_change(atomic_load(&process.published), changes, count,
+                                    TN_LEVEL_PROCESS, TNI_DEPTH_PROCESS, where, &made, err);
+    const bool threads = !status && names_setting(changes, count, TN_SETTING_CPU_THREADS);
+    return finish_change(status, made, threads, err);
 }
 
 tn_status tn_settings_set(const char *text, tn_error *err)
@@ -267,7 +274,6 @@ static bool is_last(const tn_context *now, tn_setting setting)
 static tn_status reset_setting(tn_setting setting, const char *where, tn_error *err)
 {
     tn_context *made = NULL;
-    tni_pool *ended = NULL;
     tni_settings_load();
     tni_mutex_lock(&process.turn);
     const tn_context *now = atomic_load(&process.published);
@@ -277,16 +283,8 @@ static tn_status reset_setting(tn_setting setting, const char *where, tn_error *
     else if (!status)
         status = tni_context_restore(now, process.sources.context, setting, TNI_DEPTH_PROCESS,
                                      where, &made, err);
-    if (!status)
-        status = tni_settings_force(made, setting == TN_SETTING_CPU_THREADS || other_threads(made),
-                                    &ended, err);
-    if (status)
-        tn_context_release(made);
-    else
-        publish_context(made);
-    tni_mutex_unlock(&process.turn);
-    tni_pool_destroy(ended);
-    return status;
+    const bool threads = !status && (setting == TN_SETTING_CPU_THREADS || other_threads(made));
+    return finish_change(status, made, threads, err);
 }
 
 tn_status tn_settings_reset(const char *key, tn_error *err)

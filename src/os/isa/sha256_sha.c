@@ -2,10 +2,12 @@
 
 #include <immintrin.h>
 
+typedef __m128i vector;
+
 /* The state in the layout of sha256rnds2: words a, b, e, f and c, d, g, h, the first in the highest
  * lane. */
 typedef struct lanes {
-    __m128i abef, cdgh;
+    vector abef, cdgh;
 } lanes;
 
 static inline lanes pack(const uint32_t state[8])
@@ -46,27 +48,12 @@ static inline __m128i next_words(__m128i w0, __m128i w1, __m128i w2, __m128i w3)
     return _mm_sha256msg2_epu32(sum, w3);
 }
 
-static inline lanes fold(lanes s, const unsigned char *data)
+static inline lanes add(lanes a, lanes b)
 {
-    const uint32_t *k = tni_sha256_constants;
-    lanes before = s;
-    __m128i w0 = load(data), w1 = load(data + 16), w2 = load(data + 32), w3 = load(data + 48);
-    for (int i = 0; i < 3; i++, k += 16) {
-        s = four_rounds(s, w0, k);
-        w0 = next_words(w0, w1, w2, w3);
-        s = four_rounds(s, w1, k + 4);
-        w1 = next_words(w1, w2, w3, w0);
-        s = four_rounds(s, w2, k + 8);
-        w2 = next_words(w2, w3, w0, w1);
-        s = four_rounds(s, w3, k + 12);
-        w3 = next_words(w3, w0, w1, w2);
-    }
-    s = four_rounds(s, w0, k);
-    s = four_rounds(s, w1, k + 4);
-    s = four_rounds(s, w2, k + 8);
-    s = four_rounds(s, w3, k + 12);
-    return (lanes){_mm_add_epi32(s.abef, before.abef), _mm_add_epi32(s.cdgh, before.cdgh)};
+    return (lanes){_mm_add_epi32(a.abef, b.abef), _mm_add_epi32(a.cdgh, b.cdgh)};
 }
+
+#include "sha256_fold_inc.h"
 
 void tni_sha256_blocks_sha(uint32_t state[8], const unsigned char *data, size_t count)
 {

@@ -1,36 +1,18 @@
 #include "fill_stream.h"
 
+typedef __m256i vector;
+
 /* Four blocks, with a word of each in the lower half of a lane; the upper halves are undefined. */
 typedef struct four {
     __m256i x0, x1, x2, x3;
 } four;
-
-struct plan {
-    __m256i key0[TN_PHILOX_ROUNDS], key1[TN_PHILOX_ROUNDS];
-    __m256i mix, mix0, mix2, word3;
-};
 
 static inline __m256i spread(uint32_t word)
 {
     return _mm256_set1_epi64x(word);
 }
 
-static struct plan plan_of(const tni_fill_source *source)
-{
-    tni_philox_start begun = tni_philox_begin(source->seed, source->subsequence, source->block);
-    uint32_t key0 = (uint32_t)source->seed, key1 = (uint32_t)(source->seed >> 32);
-    struct plan plan = {.mix = spread(begun.mix),
-                        .mix0 = spread(begun.mix0),
-                        .mix2 = spread(begun.mix2),
-                        .word3 = spread(begun.word3)};
-    for (int i = 0; i < TN_PHILOX_ROUNDS; i++) {
-        plan.key0[i] = spread(key0);
-        plan.key1[i] = spread(key1);
-        key0 += TN_PHILOX_STEP_0;
-        key1 += TN_PHILOX_STEP_1;
-    }
-    return plan;
-}
+#include "fill_plan_inc.h"
 
 static inline __m256i times0(__m256i x)
 {

@@ -1,36 +1,18 @@
 #include "fill_stream.h"
 
+typedef __m512i vector;
+
 /* Eight blocks, with a word of each in the lower half of a lane; the upper halves are undefined. */
 typedef struct eight {
     __m512i x0, x1, x2, x3;
 } eight;
-
-struct plan {
-    __m512i key0[TN_PHILOX_ROUNDS], key1[TN_PHILOX_ROUNDS];
-    __m512i mix, mix0, mix2, word3;
-};
 
 static inline __m512i spread(uint32_t word)
 {
     return _mm512_set1_epi64(word);
 }
 
-static struct plan plan_of(const tni_fill_source *source)
-{
-    tni_philox_start begun = tni_philox_begin(source->seed, source->subsequence, source->block);
-    uint32_t key0 = (uint32_t)source->seed, key1 = (uint32_t)(source->seed >> 32);
-    struct plan plan = {.mix = spread(begun.mix),
-                        .mix0 = spread(begun.mix0),
-                        .mix2 = spread(begun.mix2),
-                        .word3 = spread(begun.word3)};
-    for (int i = 0; i < TN_PHILOX_ROUNDS; i++) {
-        plan.key0[i] = spread(key0);
-        plan.key1[i] = spread(key1);
-        key0 += TN_PHILOX_STEP_0;
-        key1 += TN_PHILOX_STEP_1;
-    }
-    return plan;
-}
+#include "fill_plan_inc.h"
 
 static inline __m512i times0(__m512i x)
 {
