@@ -39,12 +39,7 @@ const char *tni_cpu_why_not(int feature_index);
 
 const char *tni_cpu_feature_name(int index); /* NULL out of range */
 
-/* "avx2,fma" to bits; "" to none. TN_INVALID_ARGUMENT names the unknown word and the nearest
- * known one. */
-tn_status tni_cpu_features_parse(const char *text, uint64_t *out, tn_error *err);
-
-/* Writes the names of `features` in the form that tni_cpu_features_parse reads: "avx2,fma". Returns
- * the length of the full text without the terminator; text too long for `size` is truncated. */
+/* Writes the names of `features`, as in "avx2,fma". Returns the length of the full text without the terminator; text too long for `size` is truncated. */
 size_t tni_cpu_features_write(uint64_t features, char *out, size_t size);
 
 /* Bits of an SVE vector in the calling thread and in threads it creates; 0 without SVE. */

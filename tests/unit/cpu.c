@@ -2,6 +2,7 @@
  * kernel says. Other machines are judged in cpu_judge.c. */
 #include "os/cpu.h"
 
+#include "device/description_values.h"
 #include "os/cpu_detect.h"
 #include "test.h"
 
@@ -36,47 +37,37 @@ static void parses_what_it_names(void **state)
 {
     char all[1024] = "";
     uint64_t bits;
-    tn_error err;
+    tni_need need;
     (void)state;
     for (int i = 0; i < TN_CPU_FEATURE_COUNT; i++) {
-        assert_int_equal(tni_cpu_features_parse(tni_cpu_feature_name(i), &bits, &err), TN_OK);
+        assert_true(tni_value_features(tni_cpu_feature_name(i), &bits, &need));
         assert_int_equal(bits, UINT64_C(1) << i);
         strcat(all, i ? "," : "");
         strcat(all, tni_cpu_feature_name(i));
     }
-    assert_int_equal(tni_cpu_features_parse(all, &bits, &err), TN_OK);
+    assert_true(tni_value_features(all, &bits, &need));
     assert_int_equal(bits, (UINT64_C(1) << TN_CPU_FEATURE_COUNT) - 1);
-    assert_int_equal(tni_cpu_features_parse("fma,avx2,fma", &bits, &err), TN_OK);
+    assert_true(tni_value_features("fma,avx2, fma", &bits, &need));
     assert_int_equal(bits, BIT(FMA) | BIT(AVX2));
-    assert_int_equal(tni_cpu_features_parse("", &bits, &err), TN_OK);
-    assert_int_equal(bits, 0);
 }
 
 static void refuses_unknown_words(void **state)
 {
-    static const char *const wrong[] = {"avx3000turbo",
-                                        "avx2,",
-                                        ",avx2",
-                                        "avx2,,fma",
-                                        ",",
-                                        "avx2 fma",
-                                        "virtual",
-                                        "a-word-that-is-much-longer-than-any-name-of-a-feature-is"};
+    static const char *const wrong[] = {
+        "avx3000turbo", "",          "avx2,",
+        ",avx2",        "avx2,,fma", ",",
+        "avx2 fma",     "virtual",   "a-word-that-is-much-longer-than-any-name-of-a-feature-is"};
     uint64_t bits = 12345;
-    tn_error err;
+    tni_need need;
     (void)state;
-    assert_int_equal(tni_cpu_features_parse("avx2,avx521f,fma", &bits, &err), TN_INVALID_ARGUMENT);
-    assert_contains(err.message, "unknown processor feature \"avx521f\"");
-    assert_contains(err.message, "did you mean avx512f?");
-    assert_contains(err.message, "features: sse2, sse4.1, avx,");
-    assert_contains(err.message, "sve, sve2");
-    assert_int_equal(tni_cpu_features_parse("AVX2", &bits, &err), TN_INVALID_ARGUMENT);
-    assert_contains(err.message, "did you mean avx2?");
+    assert_false(tni_value_features("avx2,avx521f,fma", &bits, &need));
+    assert_contains(need.text, "did you mean avx512f?");
+    assert_false(tni_value_features("AVX2", &bits, &need));
+    assert_contains(need.text, "did you mean avx2?");
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        err.message[0] = '\0';
-        assert_int_equal(tni_cpu_features_parse(wrong[i], &bits, &err), TN_INVALID_ARGUMENT);
-        assert_contains(err.message, "unknown processor feature \"");
-        assert_int_equal(tni_cpu_features_parse(wrong[i], &bits, NULL), TN_INVALID_ARGUMENT);
+        need.text[0] = '\0';
+        assert_false(tni_value_features(wrong[i], &bits, &need));
+        assert_contains(need.text, "features of a processor separated by commas");
     }
     assert_int_equal(bits, 12345);
 }

@@ -1,6 +1,8 @@
 /* Levels of vector instructions: how features make them up, what a limit leaves, and that the
  * running processor can be brought down to every level it has and no other. */
 #include "os/cpu.h"
+
+#include "device/description_values.h"
 #include "os/cpu_level.h"
 #include "tenon/cpu.h"
 #include "tenon/machine.h"
@@ -215,11 +217,11 @@ static void every_feature_fits(void **state)
 {
     tn_machine_facts facts;
     uint64_t all = (UINT64_C(1) << TN_CPU_FEATURE_COUNT) - 1, bits;
-    tn_error err;
+    tni_need need;
     (void)state;
     assert_true(tni_cpu_features_write(all, facts.features, sizeof facts.features) <
                 sizeof facts.features);
-    assert_int_equal(tni_cpu_features_parse(facts.features, &bits, &err), TN_OK);
+    assert_true(tni_value_features(facts.features, &bits, &need));
     assert_int_equal(bits, all);
 }
 
@@ -247,10 +249,10 @@ static void tells_what_is_detected(void **state)
 {
     char text[512];
     uint64_t bits;
-    tn_error err;
+    tni_need need;
     (void)state;
     assert_true(tn_cpu_features(text, sizeof text) < sizeof text);
-    assert_int_equal(tni_cpu_features_parse(text, &bits, &err), TN_OK);
+    assert_true(tni_value_features(text, &bits, &need));
     assert_int_equal(bits, tni_cpu_possible());
     assert_string_equal(tn_cpu_level(), tni_cpu_level_of(tn_cpu_architecture(), bits));
     assert_string_equal(tn_cpu_capability(),
