@@ -20,6 +20,7 @@ void tni_words_clean(char *text);
 
 /* Formats into `out`, which holds `size` bytes, at least 4; shortened as by tn_text_fit. */
 void tni_text_format(char *out, size_t size, const char *format, ...) TN_PRINTF(3, 4);
+TN_PRINTF(3, 0)
 void tni_text_format_list(char *out, size_t size, const char *format, va_list arguments);
 
 /* "no sanitizer", "the address sanitizer" ... for TN_MODULE_SANITIZER_* bits. Static text. */
