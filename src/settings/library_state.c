@@ -200,7 +200,7 @@ void tni_library_describe(const tn_library *library, tn_library_state *out)
         describe_known(library->known, out);
     else
         tni_text_format(out->reason, sizeof out->reason,
-                           "the program removed the module that offered it");
+                        "the program removed the module that offered it");
 }
 
 /* Settings whose rules apply to libraries for every operator, and those for verbosity. */

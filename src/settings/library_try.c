@@ -36,7 +36,7 @@ static void store_reason(const char *said, const char *remedy, tni_library_trial
     size_t length = strlen(said), end = remedy ? strlen(remedy) + 2 : 0;
     bool has = end > 2 && length > end && strcmp(said + length - end + 2, remedy) == 0;
     tni_text_format(to->reason, sizeof to->reason, "%.*s", (int)(has ? length - end : length),
-                       said);
+                    said);
 }
 
 static void query_version(const tn_library_row *row, tni_library_trial *to)
@@ -51,7 +51,7 @@ static void query_version(const tn_library_row *row, tni_library_trial *to)
         tni_library_sanitize(row->version(to->self, &number, text, sizeof text, &err), &err);
     if (status) {
         tni_text_format(to->reason, sizeof to->reason, "its version is unknown: %s",
-                           tni_words_of(&err));
+                        tni_words_of(&err));
         return;
     }
     text[sizeof text - 1] = '\0';
@@ -94,7 +94,7 @@ static void write_open_reason(const tni_library_offer *offer, tn_error *said,
     said->message[sizeof said->message - 1] = '\0';
     tn_text_escape(said->message, sizeof said->message);
     tni_text_format(out->reason, sizeof out->reason, "opened for module %s%s%s",
-                       offer->record->name, says ? "; " : "", says ? said->message : "");
+                    offer->record->name, says ? "; " : "", says ? said->message : "");
 }
 
 /* On failure, which is only temporary, *err is set. A permanent failure is TN_OK, with the reason
