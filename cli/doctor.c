@@ -7,42 +7,23 @@
 #include "progress.h"
 #include "report.h"
 #include "rules.h"
+#include "summary.h"
+
+#include <limits.h>
 
 typedef struct doctor_request {
     bool as_json;
+    bool full;
     bool fresh;
     bool quick;
     option_values html;
     option_values files;
 } doctor_request;
 
-static void add_broken_libraries(const findings *found, text_line *out)
-{
-    for (size_t i = 0; i < found->library_count; i++) {
-        if (library_is_broken(&found->libraries[i]))
-            text_add_item(out, "library %s", found->libraries[i].name);
-    }
-}
-
-static void print_verdict(const findings *found)
-{
-    text_line line = {0}, broken = {0};
-    phrase_verdict(found, &line);
-    phrase_broken(found, &broken);
-    add_broken_libraries(found, &broken);
-    int colour = findings_count_broken(found) ? PAINT_BAD : PAINT_GOOD;
-    if (broken.length > 0)
-        text_add(&line, ": %s", broken.text);
-    text_add(&line, "; ");
-    phrase_counts(found, &line);
-    printf("%s", paint(colour));
-    text_wrapped(0, "verdict: ", 9, line.text);
-    printf("%s", paint(PAINT_NONE));
-}
-
 static void print_all(const findings *found)
 {
-    printf("tenon %s\n\n", found->version);
+    (void)print_verdict(found, INT_MAX);
+    printf("\ntenon %s\n\n", found->version);
     print_machine(found);
     putchar('\n');
     print_platforms(found, false);
@@ -56,8 +37,6 @@ static void print_all(const findings *found)
     print_libraries_here(found);
     putchar('\n');
     print_kernels(found);
-    print_problems(found);
-    print_verdict(found);
 }
 
 static void write_all(const findings *found, const char *name)
@@ -89,7 +68,7 @@ static int write_reports(const command *self, const doctor_request *request, con
     if (request->as_json)
         write_all(found, self->name);
     else
-        print_all(found);
+        (request->full ? print_all : print_summary)(found);
     if (path && page_save(found, path, &err))
         return report_error(&err);
     if (path && !request->as_json)
@@ -101,6 +80,8 @@ static int read_options(const command *self, int count, char **arguments, doctor
 {
     const option_row rows[] = {
         {"--json", NULL, "print JSON", &request->as_json, NULL, 0},
+        {"--full", NULL, "print everything that was found, not one screen", &request->full, NULL,
+         0},
         {"--html", "FILE",
          "also write a self-contained HTML page; - writes only the page, to stdout", NULL,
          &request->html, 1},

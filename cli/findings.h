@@ -108,6 +108,18 @@ bool platform_is_broken(const tn_platform_report *platform);
 bool library_is_broken(const tn_library_state *library);
 int findings_count_broken(const findings *found);
 
+/* Something broken: "kernel", "cpu.matmul.plain for matmul:f32:...", the fault and the remedy, "" if
+ * none is known. */
+typedef struct broken_thing {
+    const char *kind;
+    const char *name;
+    const char *why;
+    const char *remedy;
+} broken_thing;
+/* Calls `visit` for each of them, findings_count_broken times; the texts are valid during the call. */
+void findings_visit_broken(const findings *found,
+                           void (*visit)(void *to, const broken_thing *thing), void *to);
+
 /* library_is_used: built or available. library_is_here: that, or its file exists. */
 bool library_is_used(const tn_library_state *library);
 bool library_is_here(const tn_library_state *library);

@@ -6,28 +6,31 @@
 #include <stdlib.h>
 
 /* Small enough for a scalar reference, large enough to measure a rate. */
-static const char *const problems[] = {
-    "matmul:f32:m=16,n=16,k=16",
-    "matmul:f32:m=512,n=512,k=512",
-    "matmul:f64:m=96,n=96,k=96",
-    "matmul:bf16:m=96,n=96,k=96",
-    "matmul:f16:m=96,n=96,k=96",
-    "matmul:c64:m=64,n=64,k=64",
-    "matmul:i8:m=96,n=96,k=96",
-    "permute:f32:shape=256x256,order=1;0",
-    "cast:f32:shape=65536,to=bf16",
-    "fill:f32:shape=65536,value=1",
-    "unary:f32:kind=gelu,shape=65536",
-    "binary:f32:kind=add,shape=65536",
-    "reduce:f32:kind=sum,shape=64x1024,axes=1",
-    "softmax:f32:shape=64x1024",
-    "norm:f32:kind=layer,shape=64x1024,weight=1,bias=1",
-    "norm:bf16:kind=rms,shape=64x1024,weight=1",
-    "rotary:f32:kind=halves,shape=64x8x64",
-    "attention:f32:b=1,h=2,l=128,d=64",
-    "attention:bf16:b=1,h=2,l=128,d=64,mask=causal",
-    "attention-backward:f32:b=1,h=2,l=64,d=64",
-    "attention-merge:f32:b=1,h=2,l=128,d=64",
+static const struct {
+    const char *text;
+    bool is_headline; /* see found_decision */
+} problems[] = {
+    {"matmul:f32:m=16,n=16,k=16", false},
+    {"matmul:f32:m=512,n=512,k=512", true},
+    {"matmul:f64:m=96,n=96,k=96", false},
+    {"matmul:bf16:m=96,n=96,k=96", true},
+    {"matmul:f16:m=96,n=96,k=96", false},
+    {"matmul:c64:m=64,n=64,k=64", false},
+    {"matmul:i8:m=96,n=96,k=96", true},
+    {"permute:f32:shape=256x256,order=1;0", false},
+    {"cast:f32:shape=65536,to=bf16", false},
+    {"fill:f32:shape=65536,value=1", false},
+    {"unary:f32:kind=gelu,shape=65536", false},
+    {"binary:f32:kind=add,shape=65536", true},
+    {"reduce:f32:kind=sum,shape=64x1024,axes=1", true},
+    {"softmax:f32:shape=64x1024", true},
+    {"norm:f32:kind=layer,shape=64x1024,weight=1,bias=1", false},
+    {"norm:bf16:kind=rms,shape=64x1024,weight=1", true},
+    {"rotary:f32:kind=halves,shape=64x8x64", true},
+    {"attention:f32:b=1,h=2,l=128,d=64", true},
+    {"attention:bf16:b=1,h=2,l=128,d=64,mask=causal", true},
+    {"attention-backward:f32:b=1,h=2,l=64,d=64", true},
+    {"attention-merge:f32:b=1,h=2,l=128,d=64", false},
 };
 enum { PROBLEMS = sizeof problems / sizeof problems[0] };
 
@@ -73,18 +76,18 @@ static void set_failure(const char *problem, const tn_error *error, found_decisi
 }
 
 /* A problem without any kernel on the platform is skipped: it says nothing about this machine. */
-static tn_status decide(const tn_device *device, const char *problem, found_kernels *to,
-                        tn_error *err)
+static tn_status decide(const tn_device *device, size_t problem, found_kernels *to, tn_error *err)
 {
     char text[256];
     tn_decision *decision = NULL;
-    snprintf(text, sizeof text, "%s@%s", problem, tn_device_id(device));
+    snprintf(text, sizeof text, "%s@%s", problems[problem].text, tn_device_id(device));
     tn_status status = tn_explain(NULL, text, &decision, err);
+    to->decisions[to->count].is_headline = problems[problem].is_headline;
     if (!status && tn_decision_count(decision) > 0)
         return add_candidates(decision, &to->decisions[to->count++], err);
     tn_decision_release(decision);
     if (is_own_fault(status))
-        set_failure(problem, err, &to->decisions[to->count++]);
+        set_failure(problems[problem].text, err, &to->decisions[to->count++]);
     return status == TN_OUT_OF_MEMORY ? status : TN_OK;
 }
 
@@ -124,7 +127,7 @@ static tn_status decide_all(found_kernels *to, tn_error *err)
         const tn_device *device = tn_device_at(d);
         for (size_t p = 0; device && is_looked_at(device) && p < PROBLEMS; p++) {
             if (!status && !has_failed(to))
-                status = decide(device, problems[p], to, err);
+                status = decide(device, p, to, err);
         }
     }
     return status;
@@ -259,10 +262,21 @@ const char *kernel_word(const found_kernel *kernel)
     }
 }
 
+/* Whether an operator's cost is its operations rather than its memory traffic. */
+static bool is_product(const char *problem)
+{
+    static const char *const words[] = {"matmul:", "attention:", "attention-backward:"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strncmp(problem, words[i], strlen(words[i])) == 0)
+            return true;
+    }
+    return false;
+}
+
 double kernel_rate(const found_decision *decision, const found_kernel *kernel,
                    const char **out_unit)
 {
-    bool computes = strncmp(decision->problem, "matmul:", 7) == 0;
+    bool computes = is_product(decision->problem);
     *out_unit = computes ? "FLOP" : "B";
     if (kernel->timed != TRIAL_DONE)
         return 0;

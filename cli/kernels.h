@@ -28,6 +28,7 @@ typedef struct found_decision {
     size_t count;
     tn_decision *lender; /* owns the texts; may be NULL */
     tn_error error;      /* of the decision itself; if not TN_OK, there are no kernels */
+    bool is_headline;    /* among the problems that a short report shows first */
 } found_decision;
 
 /* Zeroed is empty: nothing was gathered. */
@@ -58,7 +59,8 @@ size_t kernels_count_checked(const found_kernels *kernels);
 /* "ok", "wrong", "failed", "quarantined", "refused", "not checked" */
 const char *kernel_word(const found_kernel *kernel);
 
-/* Rate in 10^9 `*out_unit` per second: operations for a matmul, otherwise bytes; 0 if not timed. */
+/* Rate in 10^9 `*out_unit` per second: operations for products and attention, otherwise bytes; 0 if
+ * not timed. */
 double kernel_rate(const found_decision *decision, const found_kernel *kernel,
                    const char **out_unit);
 

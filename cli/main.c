@@ -9,7 +9,7 @@ static const command commands[] = {
      "list all devices of all platforms and the current platform", run_devices},
     {"modules", "[--json] [--fresh]",
      "list all candidate modules: stage, status, message, remedy, time", run_modules},
-    {"doctor", "[--json] [--html FILE] [--fresh] [--quick] [--device-file F]",
+    {"doctor", "[--json] [--full] [--html FILE] [--fresh] [--quick] [--device-file F]",
      "check the installation; exit 0 only if nothing present is broken", run_doctor},
     {"libraries", "[--json] [--try]",
      "list all vendor libraries: built, available, version, file, reason", run_libraries},

@@ -68,57 +68,12 @@ static void write_tiles(FILE *to, const findings *found)
     html_write(to, "</dl>\n");
 }
 
-static void write_help_item(FILE *to, const char *kind, const char *name, const char *why,
-                            const char *remedy)
+static void write_help_item(void *to, const broken_thing *thing)
 {
-    html_write(to, "<li><strong>%s %s</strong>: %s", kind, name, why);
-    if (remedy[0])
-        html_write(to, "<span class=\"remedy\">%s</span>", remedy);
+    html_write(to, "<li><strong>%s %s</strong>: %s", thing->kind, thing->name, thing->why);
+    if (thing->remedy[0])
+        html_write(to, "<span class=\"remedy\">%s</span>", thing->remedy);
     html_write(to, "</li>\n");
-}
-
-static void write_broken_kernels(FILE *to, const found_kernels *kernels)
-{
-    for (size_t d = 0; d < kernels->count; d++) {
-        const found_decision *decision = &kernels->decisions[d];
-        if (decision_is_broken(decision))
-            write_help_item(to, "deciding", decision->problem, decision->message, "");
-        for (size_t k = 0; k < decision->count; k++) {
-            text_line why = {0};
-            if (!kernel_is_broken(&decision->kernels[k]))
-                continue;
-            text_add(&why, "%s: ", decision->problem);
-            phrase_kernel_fault(&decision->kernels[k], &why);
-            write_help_item(to, "kernel", decision->kernels[k].candidate.kernel, why.text, "");
-        }
-    }
-}
-
-static void write_broken(FILE *to, const findings *found)
-{
-    for (size_t i = 0; i < found->platform_count; i++) {
-        const tn_platform_report *report = &found->platforms[i].report;
-        if (platform_is_broken(report))
-            write_help_item(to, "platform", report->name, report->reason, report->remedy);
-    }
-    for (size_t i = 0; i < found->module_count; i++) {
-        const tn_module_report *module = &found->modules[i];
-        if (module_is_broken(module))
-            write_help_item(to, "module", module->name, module->message, module->remedy);
-    }
-    for (size_t i = 0; i < found->place_count; i++) {
-        const tn_module_place *place = &found->places[i];
-        if (place_is_broken(place))
-            write_help_item(to, "place", place->path, place->message, "");
-    }
-    for (size_t i = 0; i < found->library_count; i++) {
-        const tn_library_state *library = &found->libraries[i];
-        if (library_is_broken(library))
-            write_help_item(to, "library", library->name, library->reason, library->remedy);
-    }
-    write_broken_kernels(to, &found->kernels);
-    for (size_t i = 0; i < found->problem_count; i++)
-        write_help_item(to, "a setting", "is ignored", tn_settings_problem(i), "");
 }
 
 /* Lists everything that is broken, with its remedy, before all other sections. */
@@ -126,10 +81,11 @@ static void write_help(FILE *to, const findings *found)
 {
     if (findings_count_broken(found) == 0 && found->choice_status == TN_OK)
         return;
+    const broken_thing no_choice = {"no platform", "is current", found->choice, ""};
     html_write(to, "<ul class=\"help\">\n");
     if (found->choice_status != TN_OK)
-        write_help_item(to, "no platform", "is current", found->choice, "");
-    write_broken(to, found);
+        write_help_item(to, &no_choice);
+    findings_visit_broken(found, write_help_item, to);
     html_write(to, "</ul>\n");
 }
 

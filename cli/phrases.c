@@ -158,35 +158,6 @@ void phrase_verdict(const findings *found, text_line *out)
         text_add_item(out, "%s no platform is current", broken ? "and" : "but");
 }
 
-void phrase_broken(const findings *found, text_line *out)
-{
-    for (size_t i = 0; i < found->platform_count; i++) {
-        if (platform_is_broken(&found->platforms[i].report))
-            text_add_item(out, "platform %s", found->platforms[i].report.name);
-    }
-    for (size_t i = 0; i < found->module_count; i++) {
-        if (module_is_broken(&found->modules[i]))
-            text_add_item(out, "module %s", found->modules[i].name);
-    }
-    for (size_t i = 0; i < found->place_count; i++) {
-        if (place_is_broken(&found->places[i]))
-            text_add_item(out, "place %s", found->places[i].path);
-    }
-    for (size_t d = 0; d < found->kernels.count; d++) {
-        const found_decision *decision = &found->kernels.decisions[d];
-        if (decision_is_broken(decision))
-            text_add_item(out, "deciding %s", decision->problem);
-        for (size_t k = 0; k < decision->count; k++) {
-            if (kernel_is_broken(&decision->kernels[k]))
-                text_add_item(out, "kernel %s for %s", decision->kernels[k].candidate.kernel,
-                              decision->problem);
-        }
-    }
-    if (found->problem_count > 0)
-        text_add_item(out, "%zu setting%s", found->problem_count,
-                      plural((int64_t)found->problem_count));
-}
-
 void phrase_counts(const findings *found, text_line *out)
 {
     text_add(out, "%zu of %zu platforms ready", findings_count_ready_platforms(found),

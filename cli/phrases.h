@@ -21,8 +21,6 @@ void phrase_not_ready(const findings *found, text_line *out);
 
 /* "nothing is broken", "1 thing is broken", ... */
 void phrase_verdict(const findings *found, text_line *out);
-/* "module acme, platform cuda": the broken things; or empty. */
-void phrase_broken(const findings *found, text_line *out);
 
 /* "1 of 9 platforms ready, 1 device, 2 of 3 modules ready" */
 void phrase_counts(const findings *found, text_line *out);

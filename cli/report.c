@@ -118,16 +118,6 @@ void print_libraries_here(const findings *found)
     text_wrapped(2, "not used: ", 15, others.text);
 }
 
-void print_problems(const findings *found)
-{
-    if (found->problem_count == 0)
-        return;
-    text_heading("ignored settings");
-    for (size_t i = 0; i < found->problem_count; i++)
-        text_wrapped(2, "", 0, tn_settings_problem(i));
-    putchar('\n');
-}
-
 /* Widths of a table's columns. */
 typedef struct device_columns {
     int id;

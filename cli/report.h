@@ -12,6 +12,5 @@ void print_modules(const findings *found);
 void print_libraries(const findings *found);      /* all of them */
 void print_libraries_here(const findings *found); /* present ones, and the names of the others */
 void print_kernels(const findings *found);        /* prints nothing if no kernel was examined */
-void print_problems(const findings *found);       /* of settings; nothing if none exist */
 
 #endif

@@ -5,7 +5,10 @@
 #include "base/utf8.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
+
+enum { TEXT_ROOM = sizeof((text_line *)0)->text };
 
 static bool is_painted(void)
 {
@@ -63,7 +66,7 @@ void text_heading(const char *title)
 
 const char *text_clean(const char *text)
 {
-    static char copy[8192];
+    static char copy[TEXT_ROOM];
     tn_text_fit(copy, sizeof copy, text);
     tn_text_escape(copy, sizeof copy);
     return copy;
@@ -106,28 +109,61 @@ void text_wrapped(int indent, const char *label, int label_width, const char *te
     text_wrapped_on(indent, label, label_width, text);
 }
 
+/* The bytes of the next line: as many words of `at` as fit into `columns`, at least one. */
+static int measure_line(const char *at, int columns)
+{
+    int length = 0, used = 0;
+    while (at[length]) {
+        int gap = (int)strspn(at + length, " ");
+        int word = (int)strcspn(at + length + gap, " ");
+        used += gap + text_columns(at + length + gap) - text_columns(at + length + gap + word);
+        if (length > 0 && used > columns)
+            break;
+        length += gap + word;
+    }
+    return length;
+}
+
+/* Collapses runs of spaces and drops those at either end. */
+static void squeeze_spaces(char *text)
+{
+    char *to = text;
+    for (const char *at = text; *at; at++) {
+        bool is_extra = *at == ' ' && (to == text || to[-1] == ' ' || !at[strspn(at, " ")]);
+        if (!is_extra)
+            *to++ = *at;
+    }
+    *to = '\0';
+}
+
+int text_wrapped_within(int column, const char *label, int label_width, const char *text, int most)
+{
+    static char words[TEXT_ROOM];
+    const int begin = column + label_width, width = text_width() - begin;
+    const char *at = words;
+    int lines = 0;
+    tn_text_fit(words, sizeof words, text_clean(text));
+    squeeze_spaces(words);
+    printf("%-*s", label_width, label);
+    do {
+        int length = measure_line(at, width);
+        bool is_cut = lines + 1 == most && text_columns(at) > width;
+        if (lines++ > 0)
+            printf("%*s", begin, "");
+        if (is_cut)
+            text_cell(at, width);
+        else
+            printf("%.*s", length, at);
+        putchar('\n');
+        at += is_cut ? (int)strlen(at) : length;
+        at += strspn(at, " ");
+    } while (*at);
+    return lines;
+}
+
 void text_wrapped_on(int column, const char *label, int label_width, const char *text)
 {
-    int begin = column + label_width;
-    const char *at = text_clean(text);
-    column = begin;
-    printf("%-*s", label_width, label);
-    while (*at) {
-        int length = (int)strcspn(at, " ");
-        int columns = text_columns(at) - text_columns(at + length);
-        if (column > begin && column + 1 + columns > text_width()) {
-            printf("\n%*s", begin, "");
-            column = begin;
-        } else if (column > begin) {
-            putchar(' ');
-            column++;
-        }
-        printf("%.*s", length, at);
-        column += columns;
-        at += length;
-        at += strspn(at, " ");
-    }
-    putchar('\n');
+    (void)text_wrapped_within(column, label, label_width, text, INT_MAX);
 }
 
 TN_PRINTF(2, 0)

@@ -33,6 +33,10 @@ void text_wrapped(int indent, const char *label, int label_width, const char *te
 /* The same on a line that already has `column` columns. */
 void text_wrapped_on(int column, const char *label, int label_width, const char *text);
 
+/* The same in at most `most` lines, of which the last is cut with "..." if the text is longer.
+ * Returns the number of lines. */
+int text_wrapped_within(int column, const char *label, int label_width, const char *text, int most);
+
 /* A line under construction; excess text is truncated. Zeroed is empty. */
 typedef struct text_line {
     char text[8192]; /* room for a path of maximum length and some words */

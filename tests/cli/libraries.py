@@ -136,10 +136,10 @@ int tn_library_state_get(const void *library, const void *context, void *out, vo
 
 
 class Doctor(Case):
-    """`tenon doctor` has those that are here in full, and the others by name."""
+    """`tenon doctor --full` has those that are here in full, and the others by name."""
 
     def section(self, **changes):
-        done = script.run(script.build.tenon, "doctor", "--quick", env=script.environment(**changes))
+        done = script.run(script.build.tenon, "doctor", "--quick", "--full", env=script.environment(**changes))
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return re.search(r"^libraries\n((?:  .*\n)+)", done.stdout, re.M).group(1)
 
@@ -161,7 +161,7 @@ class Doctor(Case):
     def test_quick_opens_no_file_of_one(self):
         """By what the loader itself says: of all libraries, the drivers that find devices alone are sought."""
         env = script.environment(LD_DEBUG="files", LD_DEBUG_OUTPUT=self.place("debug"))
-        quick = script.run(script.build.tenon, "doctor", "--quick", env=env)
+        quick = script.run(script.build.tenon, "doctor", "--quick", "--full", env=env)
         self.assertEqual((quick.returncode, quick.stderr), (0, ""))
         said = "".join(script.read_text(self.folder, name) for name in os.listdir(self.folder))
         sought = set(re.findall(r"file=(\S+) \[0\];  dynamically loaded by \S*/(?:lib)?tenon", said))
@@ -191,7 +191,7 @@ class Doctor(Case):
         done = script.run(script.build.tenon, "doctor", "--set", only,
                           env=script.environment(**changes))
         self.assertEqual(done.returncode, 1)
-        self.assertRegex(done.stdout, r"(?m)^verdict: [^\n]*broken[^\n]*: library openblas")
+        self.assertRegex(done.stdout, r"(?m)^  library openblas: ")
 
     def test_one_that_is_found_and_not_used_is_not_broken(self):
         path = script.write_text(self.place("x.c"), "int tenon_test_x;\n")

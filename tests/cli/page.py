@@ -195,7 +195,8 @@ class Markup(Case):
             "module <acme>",
             "cudnnnocudaoperatorslibcudnn.so.9 is at /opt/cuda/libcudnn.so.9, but no loaded module "
             "uses it",
-            "mkl2024.2.1yescpumathematicsopened for module cpu/opt/<i>/libmkl_rt.so.2module cpu, "
+            "mkl2024.2.1-Product-Build-20240722-for-Intel-64-architecture applications, GNU threads, 32-bit"
+            "yescpumathematicsopened for module cpu/opt/<i>/libmkl_rt.so.2module cpu, "
             "12 kernels",
             "mkldnnnocpuoneDNNlibdnnl.so.3: no such fileinstall libdnnl3module cpu",
             "openblasnocpumatrix productsit lacks openblas_get_configinstall another version of it"
@@ -241,7 +242,7 @@ class Markup(Case):
         self.assertIn("No kernel is selected: no kernel <may> take it", Reader(part).text())
         words = Reader(text).text()
         self.assertIn("1 thing is broken.", words)
-        self.assertLess(words.index("kernel cpu.matmul.wrong: matmul:f32:m=8,n=8,k=30@cpu:0: out[3]"),
+        self.assertLess(words.index("kernel cpu.matmul.wrong for matmul:f32:m=8,n=8,k=30@cpu:0: out[3]"),
                         words.index("Current platform"))
 
     def test_what_is_broken_comes_first(self):
@@ -268,7 +269,7 @@ class Writing(Case):
     def test_besides_the_report(self):
         path = self.place("page.html")
         done = tenon("doctor", "--quick", "--html", path)
-        self.assertIn("\nverdict: ", done.stdout)
+        self.assertTrue(done.stdout.startswith("verdict: "))
         self.assertTrue(done.stdout.endswith(f"\npage: {path}\n"))
         done = tenon("doctor", "--quick", "--json", f"--html={path}")
         self.assertTrue(done.stdout.startswith("{") and done.stdout.endswith("}\n"))
@@ -291,7 +292,7 @@ class Writing(Case):
     def fail_to_write(self, path, words, **options):
         done = tenon("doctor", "--quick", "--html", path, **options)
         self.assertEqual(done.returncode, 2)
-        self.assertTrue(done.stdout.startswith("tenon "))  # the report is printed all the same
+        self.assertTrue(done.stdout.startswith("verdict: "))  # the report is printed all the same
         self.assertIn(f"{path}: {words}", done.stderr)
 
     def test_where_nothing_can_be_written(self):
@@ -378,6 +379,13 @@ TOO_LONG = r"""
 }).map(t => t.textContent)
 """
 
+# Cells of explanations that a long name or version beside them leaves no room.
+CRUSHED = r"""
+[...document.querySelectorAll('td[data-label=Says]')].filter(td => td.getClientRects().length).filter(td =>
+  td.getBoundingClientRect().width < 0.35 * td.closest('table').getBoundingClientRect().width)
+  .map(td => td.parentElement.textContent)
+"""
+
 SEEN = "[...document.querySelectorAll('.topology')].filter(s => s.getClientRects().length).length"
 UNFOLD = "document.querySelectorAll('details').forEach(d => { d.was = d.open; d.open = true; })"
 FOLD = "document.querySelectorAll('details').forEach(d => { d.open = d.was; })"
@@ -428,6 +436,7 @@ class InBrowser(Case):
         self.assertLessEqual(scrolled, inner, "the page is wider than the window")
         self.assertEqual(self.browser.evaluate(SEEN), 1, "drawings to be seen")
         self.assertEqual(self.browser.evaluate(TOO_LONG), [], "labels that do not fit their boxes")
+        self.assertEqual(self.browser.evaluate(CRUSHED), [], "cells without room")
         if os.path.basename(path) not in ("wide.html", "bare.html"):
             self.check_contrast()
 

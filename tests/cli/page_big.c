@@ -1,11 +1,17 @@
-/* page_big KIND FILE: the page of a machine that is made up, for machines that are not at hand. The
- * findings are plain data, so nothing here asks the system. */
+/* page_big KIND FILE: the page of a machine that is made up, for machines that are not at hand, and
+ * on stdout its summary. The findings are plain data, so nothing here asks the system. */
 #include "page.h"
+#include "summary.h"
 
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { ROOM = 8192 };
+
+/* As long as a library may have it. */
+#define LONG_VERSION \
+    "2024.2.1-Product-Build-20240722-for-Intel-64-architecture applications, GNU threads, 32-bit"
 
 static findings made;
 static tn_machine_facts facts;
@@ -14,8 +20,12 @@ static tn_machine_node nodes[64];
 static tn_machine_class classes[4];
 static tn_machine_limit limits[3];
 static int32_t next_core, next_thread;
-static found_kernel kernels[4];
-static found_decision decisions[2];
+enum { CROWD = 64 };
+static found_kernel kernels[CROWD * 4];
+static found_decision decisions[CROWD];
+static found_platform platforms[CROWD];
+static found_device devices[CROWD];
+static tn_module_report modules[CROWD];
 static const tn_refusal bad_shape = {.struct_size = sizeof bad_shape,
                                      .code = TN_REFUSE_SHAPE,
                                      .needed = 32,
@@ -105,7 +115,7 @@ static void add_libraries(void)
          .built = 1,
          .available = TN_AVAILABLE_YES,
          .kernels = 12,
-         .version_text = "2024.2.1",
+         .version_text = LONG_VERSION,
          .path = "/opt/<i>/libmkl_rt.so.2",
          .reason = "opened for module cpu"},
         {.name = "mkldnn",
@@ -191,9 +201,15 @@ static void make_kernels(void)
     kernels[2] = make_kernel("cpu.matmul.picky", TN_VERDICT_REFUSED, 0);
     kernels[3] = make_kernel("cpu.norm.picky", TN_VERDICT_REFUSED, 0);
     decisions[0] = (found_decision){
-        "matmul:f32:m=8,n=8,k=30@cpu:0", "cpu.matmul.fast", "", kernels, 3, NULL, {0}};
-    decisions[1] = (found_decision){
-        "norm:f32:shape=4x30@cpu:0", "", "no kernel <may> take it", kernels + 3, 1, NULL, {0}};
+        "matmul:f32:m=8,n=8,k=30@cpu:0", "cpu.matmul.fast", "", kernels, 3, NULL, {0}, true};
+    decisions[1] = (found_decision){"norm:f32:shape=4x30@cpu:0",
+                                    "",
+                                    "no kernel <may> take it",
+                                    kernels + 3,
+                                    1,
+                                    NULL,
+                                    {0},
+                                    false};
     made.kernels = (found_kernels){decisions, 2};
 }
 
@@ -263,6 +279,112 @@ static void make_bare(void)
     facts.packages = facts.cores = facts.nodes = tn_fact_unknown("there is no /sys");
 }
 
+TN_PRINTF(1, 2)
+static const char *make_name(const char *format, ...)
+{
+    char text[160];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    char *copy = malloc(strlen(text) + 1);
+    return copy ? strcpy(copy, text) : "";
+}
+
+static void crowd_platform(int i)
+{
+    static const tn_platform_verdict verdicts[] = {TN_PLATFORM_READY, TN_PLATFORM_NO_DRIVER,
+                                                   TN_PLATFORM_BROKEN, TN_PLATFORM_ABSENT};
+    platforms[i] = (found_platform){
+        .report = {.struct_size = sizeof platforms[0].report,
+                   .name = make_name("platform%d", i),
+                   .module = "",
+                   .reason = make_name("a reason of platform %d that is long enough for two lines, "
+                                       "because it names two files: /dev/platform%d and another",
+                                       i, i),
+                   .remedy = make_name("install the driver of platform %d", i),
+                   .verdict = verdicts[i % 4],
+                   .current = i == 0},
+        .device_name = "",
+        .device_type = "",
+        .dispatch_key = "",
+        .visible_variable = ""};
+}
+
+static void crowd_device(int i)
+{
+    static const tn_device_properties properties;
+    static const tn_dtype no_dtypes[] = {0};
+    devices[i] = (found_device){.id = make_name("platform0:%d", i),
+                                .platform = "platform0",
+                                .name = i < 8 ? "Accelerator" : make_name("Accelerator %d", i),
+                                .uuid = "",
+                                .bus = "",
+                                .architecture = "",
+                                .dtypes = no_dtypes,
+                                .properties = &properties,
+                                .current = i == 3};
+    devices[i].memory.total = tn_fact_of(INT64_C(80) << 30, "made up");
+    devices[i].memory.available = tn_fact_of(INT64_C(79) << 30, "made up");
+}
+
+static void crowd_module(int i)
+{
+    static const tn_status statuses[] = {TN_OK, TN_UNAVAILABLE, TN_CORRUPT};
+    modules[i] = (tn_module_report){
+        .struct_size = sizeof modules[0],
+        .name = make_name("module-%d", i),
+        .version = "1.0",
+        .origin = "module folder",
+        .message = make_name("a message of module %d that fills more than one line of a narrow "
+                             "terminal, and names a file: /lib/tenon-%d.so",
+                             i, i),
+        .remedy = "install the module again, or remove the file",
+        .stage = i % 3 == 0 ? TN_STAGE_READY : TN_STAGE_FOUND,
+        .status = statuses[i % 3]};
+}
+
+/* On each of three devices, problems of which every seventh has no kernel, and one whose kernel is
+ * wrong. */
+static void crowd_decision(int i)
+{
+    found_kernel *row = kernels + i * 4;
+    for (int k = 0; k < 4; k++)
+        row[k] = make_kernel(make_name("platform0.matmul.kernel-with-a-long-name-%d", k),
+                             k == 0 && i % 7   ? TN_VERDICT_CHOSEN
+                             : k == 1 && i % 7 ? TN_VERDICT_ADMITTED
+                                               : TN_VERDICT_REFUSED,
+                             100 + i);
+    row[1].check.ok = i != 8;
+    const char *problem = i % 3 == 0   ? make_name("matmul:f32:m=%d,n=64,k=64@a:0", i + 1)
+                          : i % 3 == 1 ? make_name("norm:bf16:kind=rms,shape=%dx64@b:0", i + 1)
+                                       : make_name("attention:f32:l=%d@c:0", i + 1);
+    decisions[i] = (found_decision){.problem = problem,
+                                    .taken = i % 7 ? row[0].candidate.kernel : "",
+                                    .message = i % 7 ? "" : "no kernel",
+                                    .kernels = row,
+                                    .count = 4,
+                                    .is_headline = i % 2};
+}
+
+/* More of everything than fits on a screen. */
+static void make_crowd(void)
+{
+    make_server();
+    for (int i = 0; i < CROWD; i++) {
+        crowd_platform(i);
+        crowd_device(i);
+        crowd_module(i);
+        crowd_decision(i);
+    }
+    made.platforms = platforms;
+    made.devices = devices;
+    made.modules = modules;
+    made.kernels = (found_kernels){decisions, CROWD};
+    made.platform_count = made.device_count = made.module_count = CROWD;
+    made.choice_status = TN_NOT_FOUND;
+}
+
 static void begin(void)
 {
     facts = (tn_machine_facts){.struct_size = sizeof facts, .architecture = "x86_64"};
@@ -308,11 +430,8 @@ int main(int count, char **arguments)
     static const struct {
         const char *name;
         void (*make)(void);
-    } kinds[] = {{"server", make_server},
-                 {"hybrid", make_hybrid},
-                 {"small", make_small},
-                 {"wide", make_wide},
-                 {"bare", make_bare}};
+    } kinds[] = {{"server", make_server}, {"hybrid", make_hybrid}, {"small", make_small},
+                 {"wide", make_wide},     {"bare", make_bare},     {"crowd", make_crowd}};
     tn_error err;
     for (size_t i = 0; count == 3 && i < sizeof kinds / sizeof kinds[0]; i++) {
         if (strcmp(kinds[i].name, arguments[1]) != 0)
@@ -320,11 +439,13 @@ int main(int count, char **arguments)
         begin();
         kinds[i].make();
         end();
-        if (page_save(&made, arguments[2], &err) == TN_OK)
+        if (page_save(&made, arguments[2], &err) == TN_OK) {
+            print_summary(&made);
             return 0;
+        }
         fprintf(stderr, "%s\n", err.message);
         return 1;
     }
-    fprintf(stderr, "usage: page_big server|hybrid|small|wide|bare FILE\n");
+    fprintf(stderr, "usage: page_big server|hybrid|small|wide|bare|crowd FILE\n");
     return 2;
 }

@@ -22,6 +22,7 @@ if(UNIX)
   tenon_test_script(cli/new_module)
   tenon_test_script(cli/page)
   tenon_test_script(cli/settings)
+  tenon_test_script(cli/summary)
   tenon_test_script(cli/surroundings SANITIZED)
   tenon_test_script(cli/trials)
   # The suite asks for more memory than there can be.
