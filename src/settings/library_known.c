@@ -20,7 +20,15 @@
 #endif
 
 #define TOOLKIT "install NVIDIA's CUDA toolkit"
-#define ROCM    "install AMD's ROCm"
+
+/* AMD's packages are for x86-64; distributions build ROCm for Arm, too, except AOTriton. */
+#if defined(__x86_64__) || defined(_M_X64)
+#define ROCM     "install AMD's ROCm"
+#define AOTRITON "install AOTriton"
+#else
+#define ROCM     "install your distribution's build of ROCm: AMD's packages are for x86-64 only"
+#define AOTRITON "build AOTriton from source: AMD's packages are for x86-64 only"
+#endif
 
 // clang-format off
 const tni_library_known tni_libraries_known[] = {
@@ -47,7 +55,7 @@ const tni_library_known tni_libraries_known[] = {
     {"lapacke", "cpu", "factorisations", FILES("liblapacke.so.3"),
      "install liblapacke (Debian), lapack (Fedora) or lapacke (Arch)", NULL, 0},
     {"mpi", "cpu", "messages between processes", FILES("libmpi.so.40|libmpi.so.12"),
-     "install libopenmpi3 (Debian) or openmpi (Fedora, Arch)", NULL, 0},
+     "install libopenmpi40 or libopenmpi3 (Debian), openmpi (Fedora, Arch)", NULL, 0},
     {"nnpack", "cpu", "convolutions", FILES("libnnpack.so"), "install NNPACK", NULL, 0},
     {"openmp", "cpu", "threads of compiled code",
      FILES("libgomp.so.1|libomp.so.5|libomp.so|libiomp5.so"),
@@ -55,7 +63,7 @@ const tni_library_known tni_libraries_known[] = {
     {"qnnpack", "cpu", "int8 operators for phones", FILES("libpytorch_qnnpack.so|libqnnpack.so"),
      "install QNNPACK", NULL, 0},
     {"xnnpack", "cpu", "neural-network operators", FILES("libXNNPACK.so.0|libXNNPACK.so"),
-     "install libxnnpack0 (Debian)", NULL, 0},
+     "install libxnnpack0 (Debian 12), or build XNNPACK as a shared library", NULL, 0},
 
     /* For NVIDIA's devices. */
     {"cublas", "cuda", "NVIDIA's matrix products", FILES("libcublas.so.13|libcublas.so.12|libcublas.so.11"),
@@ -80,7 +88,7 @@ const tni_library_known tni_libraries_known[] = {
      FILES("libnvrtc.so.13|libnvrtc.so.12|libnvrtc.so.11.2"), TOOLKIT, NULL, 0},
 
     /* For AMD's devices. */
-    {"aotriton", "rocm", "AMD's attention", FILES("libaotriton_v2.so"), "install AOTriton", NULL, 0},
+    {"aotriton", "rocm", "AMD's attention", FILES("libaotriton_v2.so"), AOTRITON, NULL, 0},
     {"ck", "rocm", "AMD's Composable Kernel, compiled into its users", NULL, NULL, NULL, 0},
     {"hipblaslt", "rocm", "AMD's matrix products with epilogues",
      FILES("libhipblaslt.so.1|libhipblaslt.so.0"), ROCM, NULL, 0},

@@ -2,6 +2,7 @@
 #include "fault/fault.h"
 
 #include "base/words.h"
+#include "device/platform/known.h"
 #include "settings/library.h"
 #include "tenon/tenon.h"
 
@@ -134,6 +135,36 @@ static void mkl_tells_whether_it_is_available(void **state)
     (void)state;
     assert_int_equal(state_of("mkl").available, TN_AVAILABLE_UNTRIED);
     check_offered("mkl", "mkl.verbose", files, loader_opens(files));
+}
+
+static bool is_for_x86(const char *remedy)
+{
+    static const char *const words[] = {"install Intel's", "install AMD's", "install AOTriton"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strstr(remedy, words[i]))
+            return true;
+    }
+    return false;
+}
+
+/* No remedy says to install what its vendor does not publish for this architecture. */
+static void remedies_exist_for_this_architecture(void **state)
+{
+    const bool is_x86 = strstr(tn_build_get()->target, "x86_64") != NULL;
+    int known = 0, described = 0, platforms = 0;
+    tn_library_state found = {.struct_size = sizeof found};
+    (void)state;
+    for (const tni_library_known *row = tni_libraries_known; row->name; row++)
+        known += row->remedy && is_for_x86(row->remedy);
+    for (size_t i = 0; tn_library_at(i); i++) {
+        assert_int_equal(tn_library_state_get(tn_library_at(i), NULL, &found, NULL), TN_OK);
+        described += is_for_x86(found.remedy);
+    }
+    for (int32_t kind = 0; kind < TN_PLATFORM_KIND_COUNT; kind++)
+        platforms += is_for_x86(tni_known_get(kind)->driver_remedy);
+    assert_int_equal(known > 0, is_x86);
+    assert_int_equal(platforms > 0, is_x86);
+    assert_true(is_x86 || described == 0);
 }
 
 static void mkldnn_tells_whether_it_is_available(void **state)
@@ -464,6 +495,7 @@ int main(void)
         cmocka_unit_test(cudnn_and_cusparselt_tell_version_and_availability),
         cmocka_unit_test(mps_tells_whether_it_is_built_and_available),
         cmocka_unit_test(mkl_tells_whether_it_is_available),
+        cmocka_unit_test(remedies_exist_for_this_architecture),
         cmocka_unit_test(mkldnn_tells_whether_it_is_available),
         cmocka_unit_test(openblas_blis_and_hwloc_are_as_the_loader_has_them),
         cmocka_unit_test(nnpack_tells_whether_it_is_available),

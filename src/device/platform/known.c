@@ -47,6 +47,17 @@ ROW(npu_library, LIBRARY, "libascendcl.so", LIBRARY);
 ROW(opencl_vendors, FILE, "/etc/OpenCL/vendors/*", DRIVER);
 ROW(opencl_library, LIBRARY, "libOpenCL.so.1", LIBRARY);
 
+/* AMD's and Intel's packages for computing on their GPUs are for x86-64. */
+#if defined(__x86_64__) || defined(_M_X64)
+#define ROCM_REMEDY "install AMD's driver and ROCm: rocminfo should then list the device"
+#define XPU_REMEDY  "install Intel's GPU driver and the Level Zero loader (Debian: libze1)"
+#else
+#define ROCM_REMEDY                                                                               \
+    "install your distribution's build of ROCm, since AMD's is for x86-64 only: rocminfo should " \
+    "then list the device"
+#define XPU_REMEDY "use the device in an x86-64 machine: Intel's compute driver is for x86-64 only"
+#endif
+
 #define LIST(...) ((const tn_evidence_row *const[]){__VA_ARGS__, NULL})
 
 static const tn_evidence_row *const no_evidence[] = {NULL};
@@ -62,7 +73,7 @@ static const tni_known table[] = {
      LIST(&nvidia_bus, &nvidia_tegra, &nvidia_tegra_firmware, &nvidia_wsl, &nvidia_node, &nvidia_proc,
           &nvidia_tegra_node, &nvidia_wsl_node, &nvidia_cuda, &nvidia_ml)},
     {TN_PLATFORM_ROCM, "rocm", "ROCm", "cuda", "CUDA", "HIP_VISIBLE_DEVICES", {"ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"}, "AMD GPU",
-     "install AMD's driver and ROCm: rocminfo should then list the device",
+     ROCM_REMEDY,
      LIST(&amd_bus, &amd_node, &amd_module, &amd_hip)},
     {TN_PLATFORM_TPU, "tpu", "TPU", "tpu", "XLA", "TPU_VISIBLE_CHIPS", {NULL}, "TPU",
      "use a machine image with the TPU driver, and install libtpu",
@@ -71,7 +82,7 @@ static const tni_known table[] = {
      "update macOS: Metal is part of it",
      LIST(&mps_system, &mps_metal)},
     {TN_PLATFORM_XPU, "xpu", "XPU", "xpu", "XPU", "ZE_AFFINITY_MASK", {NULL}, "Intel GPU",
-     "install Intel's GPU driver and the Level Zero loader (libze1)",
+     XPU_REMEDY,
      LIST(&xpu_bus, &xpu_i915, &xpu_xe, &xpu_library)},
     {TN_PLATFORM_NPU, "npu", "NPU", "npu", "PrivateUse1", "ASCEND_RT_VISIBLE_DEVICES", {NULL}, "Ascend NPU",
      "install the Ascend driver and CANN: npu-smi info should then list the device",

@@ -146,6 +146,12 @@ static tn_status verbose(void *self, int32_t level, tn_error *err)
                : tn_fail(err, TN_UNSUPPORTED, 0, "MKL_Verbose", "MKL refuses level %d", (int)level);
 }
 
+#if defined(__x86_64__) || defined(_M_X64)
+#define REMEDY "install Intel's oneMKL (Debian: intel-mkl, in non-free; pip: mkl)"
+#else
+#define REMEDY "use openblas instead: Intel's oneMKL exists for x86-64 only"
+#endif
+
 const tn_library_row tni_cpu_module_mkl = {
     .struct_size = sizeof tni_cpu_module_mkl,
     .name = "mkl",
@@ -153,7 +159,7 @@ const tn_library_row tni_cpu_module_mkl = {
     .files = TNI_CPU_FILES("mkl_rt.3.dll|mkl_rt.2.dll|mkl_rt.1.dll|mkl_rt.dll",
                            "libmkl_rt.2.dylib|libmkl_rt.dylib",
                            "libmkl_rt.so.3|libmkl_rt.so.2|libmkl_rt.so.1|libmkl_rt.so"),
-    .remedy = "install Intel's oneMKL (Debian: intel-mkl; pip: mkl)",
+    .remedy = REMEDY,
     .verbose_setting = "mkl.verbose",
     .open = open_mkl,
     .version = version,
