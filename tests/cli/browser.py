@@ -8,6 +8,8 @@ import select
 import shutil
 import struct
 import subprocess
+import sys
+import tempfile
 import time
 import zlib
 
@@ -162,3 +164,24 @@ def undo(kind, line, above, channels):
             distances = (abs(up - corner), abs(left - corner), abs(left + up - 2 * corner))
             add = (left, up, corner)[distances.index(min(distances))]
         line[i] = (line[i] + add) & 0xFF
+
+
+def main():
+    """browser.py PAGE PICTURE WIDTH HEIGHT: the upper left corner of a page as PNG."""
+    page, picture, width, height = os.path.abspath(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+    program = find()
+    if not program:
+        raise SystemExit("browser.py: chromium is not here")
+    with tempfile.TemporaryDirectory() as folder:
+        browser = Browser(program, folder)
+        try:
+            browser.show(page, width)
+            taken = browser.picture(width, height)
+        finally:
+            browser.close()
+    with open(picture, "wb") as file:
+        file.write(taken)
+
+
+if __name__ == "__main__":
+    main()
