@@ -64,13 +64,13 @@ TN_API tn_status tn_platform_select(const char *name, tn_error *err);
  * with TN_NOT_FOUND if neither a module nor Tenon knows it. */
 TN_API tn_status tn_platform_get(const char *name, const tn_platform **out, tn_error *err);
 
-/* Stands for "no platform". It answers every query: predicates return 0, names are "" (its own name
- * is "unspecified"), and every call that can fail returns TN_UNAVAILABLE and says what to do. */
+/* Stands for "no platform". It answers every query: predicates return 0, names are "", except its own,
+ * "unspecified", and its dispatch key, "CPU", and every call that can fail returns TN_UNAVAILABLE and says what to do. */
 TN_API const tn_platform *tn_platform_unspecified(void);
 
 /* Names. Never NULL. */
 TN_API const char *tn_platform_name(const tn_platform *platform);        /* "cuda"              */
-TN_API const char *tn_platform_device_name(const tn_platform *platform); /* for display: "CUDA" */
+TN_API const char *tn_platform_device_name(const tn_platform *platform); /* "cuda"; "CPU"       */
 TN_API const char *tn_platform_device_type(const tn_platform *platform); /* ROCm's is "cuda"    */
 TN_API const char *
 tn_platform_dispatch_key(const tn_platform *platform); /* "CUDA", "PrivateUse1" */

@@ -179,7 +179,7 @@ typedef struct tn_platform_row {
 
     /* Names. NULL: the default of the kind (docs/modules.md lists them); for TN_PLATFORM_OOT the
      * row's name, and "PrivateUse1" as dispatch key. */
-    const char *device_name;         /* for display: "CUDA"                                     */
+    const char *device_name;         /* as FastVideo spells it: "cuda", but "CPU"                */
     const char *device_type;         /* a framework's device string: ROCm's is "cuda"           */
     const char *dispatch_key;        /* under which operators are registered: "CUDA"            */
     const char *visible_variable;    /* that hides devices: "CUDA_VISIBLE_DEVICES"; "" for none */

@@ -63,31 +63,31 @@ ROW(opencl_library, LIBRARY, "libOpenCL.so.1", LIBRARY);
 static const tn_evidence_row *const no_evidence[] = {NULL};
 
 const tni_known tni_known_unspecified = {
-    TN_PLATFORM_UNSPECIFIED, "unspecified", "", "", "", "", {NULL}, "device", "", no_evidence};
+    TN_PLATFORM_UNSPECIFIED, "unspecified", "", "", "CPU", "", {NULL}, "device", "", no_evidence};
 
 /* In the order of preference for the current platform. */
 // clang-format off
 static const tni_known table[] = {
-    {TN_PLATFORM_CUDA, "cuda", "CUDA", "cuda", "CUDA", "CUDA_VISIBLE_DEVICES", {NULL}, "NVIDIA GPU",
+    {TN_PLATFORM_CUDA, "cuda", "cuda", "cuda", "CUDA", "CUDA_VISIBLE_DEVICES", {NULL}, "NVIDIA GPU",
      "install NVIDIA's driver: nvidia-smi should then list the device",
      LIST(&nvidia_bus, &nvidia_tegra, &nvidia_tegra_firmware, &nvidia_wsl, &nvidia_node, &nvidia_proc,
           &nvidia_tegra_node, &nvidia_wsl_node, &nvidia_cuda, &nvidia_ml)},
-    {TN_PLATFORM_ROCM, "rocm", "ROCm", "cuda", "CUDA", "HIP_VISIBLE_DEVICES", {"ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"}, "AMD GPU",
+    {TN_PLATFORM_ROCM, "rocm", "rocm", "cuda", "CUDA", "HIP_VISIBLE_DEVICES", {"ROCR_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"}, "AMD GPU",
      ROCM_REMEDY,
      LIST(&amd_bus, &amd_node, &amd_module, &amd_hip)},
-    {TN_PLATFORM_TPU, "tpu", "TPU", "tpu", "XLA", "TPU_VISIBLE_CHIPS", {NULL}, "TPU",
+    {TN_PLATFORM_TPU, "tpu", "tpu", "tpu", "XLA", "TPU_VISIBLE_CHIPS", {NULL}, "TPU",
      "use a machine image with the TPU driver, and install libtpu",
      LIST(&tpu_bus, &tpu_node, &tpu_vfio, &tpu_library)},
-    {TN_PLATFORM_MPS, "mps", "MPS", "mps", "MPS", "", {NULL}, "Apple GPU",
+    {TN_PLATFORM_MPS, "mps", "mps", "mps", "MPS", "", {NULL}, "Apple GPU",
      "update macOS: Metal is part of it",
      LIST(&mps_system, &mps_metal)},
-    {TN_PLATFORM_XPU, "xpu", "XPU", "xpu", "XPU", "ZE_AFFINITY_MASK", {NULL}, "Intel GPU",
+    {TN_PLATFORM_XPU, "xpu", "xpu", "xpu", "XPU", "ZE_AFFINITY_MASK", {NULL}, "Intel GPU",
      XPU_REMEDY,
      LIST(&xpu_bus, &xpu_i915, &xpu_xe, &xpu_library)},
-    {TN_PLATFORM_NPU, "npu", "NPU", "npu", "PrivateUse1", "ASCEND_RT_VISIBLE_DEVICES", {NULL}, "Ascend NPU",
+    {TN_PLATFORM_NPU, "npu", "npu", "npu", "PrivateUse1", "ASCEND_RT_VISIBLE_DEVICES", {NULL}, "Ascend NPU",
      "install the Ascend driver and CANN: npu-smi info should then list the device",
      LIST(&npu_bus, &npu_node, &npu_library)},
-    {TN_PLATFORM_OPENCL, "opencl", "OpenCL", "opencl", "PrivateUse1", "", {NULL}, "OpenCL device",
+    {TN_PLATFORM_OPENCL, "opencl", "opencl", "opencl", "PrivateUse1", "", {NULL}, "OpenCL device",
      "install an OpenCL implementation, such as PoCL (pocl-opencl-icd)",
      LIST(&opencl_vendors, &opencl_library)},
     {TN_PLATFORM_OOT, "out-of-tree", NULL, NULL, "PrivateUse1", "", {NULL}, "device", "", no_evidence},
