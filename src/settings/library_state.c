@@ -1,4 +1,5 @@
 /* The state of a library as text. */
+#include "base/op_words.h"
 #include "base/words.h"
 #include "context.h"
 #include "library.h"
@@ -31,8 +32,12 @@ static const char *passed_over(const tni_look *look)
     return more ? more : "";
 }
 
-static void describe_part(tn_library_state *to)
+static void describe_part(const tni_library_known *known, tn_library_state *to)
 {
+    if (known->op && tni_op_find(known->op) == TN_OP_NONE) {
+        REASON("it is for the operator %s, which this version does not have", known->op);
+        return;
+    }
     to->built = 1;
     to->available = TN_AVAILABLE_YES;
     to->version = TN_VERSION_MAJOR * 10000 + TN_VERSION_MINOR * 100 + TN_VERSION_PATCH;
@@ -48,12 +53,13 @@ static void describe_foreign(const tni_library_known *known, tn_library_state *t
     char names[256];
     tni_look look;
     if (known->only) {
-        REASON("it is %s, but this is %s", known->only, tn_build_get()->target);
+        REASON("no loaded module for %s uses it; it is %s, but this is %s", known->platform,
+               known->only, tn_build_get()->target);
         return;
     }
     REMEDY("%s", bring);
     if (!known->files) {
-        REASON("no loaded module uses it");
+        REASON("no loaded module uses it; a module for %s could", known->platform);
         return;
     }
     (void)tni_library_look(known->files, &look, to);
@@ -149,7 +155,7 @@ static void describe_offer(const tni_library_offer *offer, const tni_library_tri
 static void describe_known(const tni_library_known *known, tn_library_state *to)
 {
     switch (known->kind) {
-    case TNI_LIBRARY_PART: describe_part(to); break;
+    case TNI_LIBRARY_PART: describe_part(known, to); break;
     case TNI_LIBRARY_OPENMP: tni_library_describe_openmp(known, to); break;
     default: describe_foreign(known, to); break;
     }
@@ -211,7 +217,7 @@ static const tn_setting read_here[] = {TN_SETTING_RULES,
                                        TN_SETTING_MKL_VERBOSE,
                                        TN_SETTING_MKLDNN_VERBOSE,
                                        -1};
-const tni_setting_reader tni_library_reader = {"libraries", read_here};
+const tni_setting_reader tni_library_reader = {"libraries", read_here, TNI_READS_FOR_KERNELS};
 
 static bool is_forbidden(const tn_library *library, const char *platform, const tni_rules *rules)
 {

@@ -77,8 +77,10 @@ def library(name: str, *, open: bool = False) -> Library:  # noqa: A002
     """How a vendor's library stands; opened only when that is asked for.
 
     >>> import tenon
-    >>> tenon.library("opt_einsum").reason
+    >>> tenon.library("cpu").reason
     'part of Tenon'
+    >>> tenon.library("opt_einsum").reason
+    'it is for the operator einsum, which this version does not have'
     >>> tenon.library("openblas", open=True).available in ("yes", "no")        # "untried" before it is opened
     True
     """

@@ -1,4 +1,4 @@
-"""Apple's Metal."""
+"""Apple's Metal. Tenon has no module for it: `tenon.library("mps").reason` says what is missing."""
 
 from __future__ import annotations
 

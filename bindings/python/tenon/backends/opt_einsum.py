@@ -8,7 +8,7 @@ from . import _views
 
 
 def is_available() -> bool:
-    """True: it is part of Tenon."""
+    """Whether Tenon has einsum, whose order of contraction it is: not yet."""
     return _views.is_available("opt_einsum")
 
 

@@ -1,4 +1,5 @@
-"""Which kernels int8 operators take; "default" takes a choice back."""
+"""Which kernels int8 operators will take, once Tenon has them: the choice is stored and checked, and changes nothing
+yet. "default" takes it back."""
 
 from __future__ import annotations
 
