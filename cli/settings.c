@@ -68,13 +68,11 @@ static int run_list(const command *self, const settings_request *request)
 {
     found_settings found;
     tn_error err;
-    if (request->as_markdown) {
-        settings_print_markdown();
-        return EXIT_DONE;
-    }
     if (settings_gather(&found, &err))
         return report_error(&err);
-    if (request->as_json)
+    if (request->as_markdown)
+        settings_print_markdown(&found);
+    else if (request->as_json)
         write_document(self, &found, NULL, NULL);
     else
         settings_print(&found);

@@ -12,6 +12,7 @@ typedef struct found_setting {
     char *value;     /* as it would be set */
     char *effective; /* the value in effect; if the row inherits, the inherited value */
     tn_origin origin;
+    tn_setting_use use;
 } found_setting;
 
 typedef struct found_settings {
@@ -29,8 +30,9 @@ const char *settings_shown(const char *value);
  * values. */
 void settings_print(const found_settings *found);
 
-/* Prints the tables of docs/settings.md, which are the same on every machine. */
-void settings_print_markdown(void);
+/* Prints the tables of docs/settings.md. Only the readers depend on the machine: they are those of the loaded
+ * modules. */
+void settings_print_markdown(const found_settings *found);
 
 void settings_write_row(json *to, const found_setting *row);
 

@@ -24,9 +24,11 @@ static tn_status gather_row(const tn_context *context, tn_setting setting, found
     to->origin.struct_size = sizeof to->origin;
     to->value = text_of(context, setting, tn_setting_write);
     to->effective = text_of(context, setting, tn_setting_write_resolved);
+    to->use.struct_size = sizeof to->use;
     if (!to->value || !to->effective)
         return tn_fail(err, TN_OUT_OF_MEMORY, 0, "settings", "no memory for %s", to->facts->key);
-    return tn_setting_origin(context, setting, &to->origin, err);
+    tn_status status = tn_setting_origin(context, setting, &to->origin, err);
+    return status ? status : tn_setting_use_get(setting, &to->use, err);
 }
 
 tn_status settings_gather(found_settings *out, tn_error *err)
@@ -121,11 +123,21 @@ static void print_value(const found_setting *row, int width)
     printf("%s", paint(PAINT_NONE));
 }
 
-static void list_readers(tn_setting setting, text_line *out)
+/* Returns the i-th reader if it is affected here, else ""; NULL past the end. */
+static const char *affected_reader(const found_setting *row, size_t index)
+{
+    const char *reader = tn_setting_reader(row->number, index);
+    return !reader || row->use.readers >> index & 1 ? reader : "";
+}
+
+/* Writes "matmul, attention"; "" if nothing is affected. */
+static void list_readers(const found_setting *row, text_line *out)
 {
     const char *reader;
-    for (size_t i = 0; (reader = tn_setting_reader(setting, i)); i++)
-        text_add_item(out, "%s", reader);
+    for (size_t i = 0; (reader = affected_reader(row, i)); i++) {
+        if (reader[0])
+            text_add_item(out, "%s", reader);
+    }
 }
 
 static void print_row(const found_setting *row, int width)
@@ -134,10 +146,10 @@ static void print_row(const found_setting *row, int width)
     const tn_setting_facts *facts = row->facts;
     text_line effect = {0}, readers = {0}, origin = {0};
     print_value(row, width);
-    text_add(&effect, "%s", facts->effect);
-    list_readers(row->number, &readers);
-    if (readers.length > 0)
-        text_add(&effect, "; read by %s", readers.text);
+    list_readers(row, &readers);
+    text_add(&effect, "%s; %s%s", facts->effect,
+             row->use.used ? "read by " : "changes nothing here: ",
+             row->use.used ? readers.text : row->use.reason);
     text_wrapped(INDENT, "", 0, effect.text);
     printf("%s", paint(PAINT_SOFT));
     if (strcmp(facts->kind, "bool") != 0)
@@ -161,13 +173,14 @@ static void print_introduction(void)
     text_wrapped(0, "", 0, line.text);
 }
 
-static void print_end(void)
+static void print_end(const found_settings *found)
 {
-    int read = 0;
+    int used = 0;
     text_line line = {0};
     for (tn_setting i = 0; i < TN_SETTING_COUNT; i++)
-        read += tn_setting_reader(i, 0) != NULL;
-    text_add(&line, "%d of %d settings have an effect so far.", read, TN_SETTING_COUNT);
+        used += found->rows[i].use.used;
+    text_add(&line, "%d of %d settings can change something with the modules that are loaded here.",
+             used, TN_SETTING_COUNT);
     putchar('\n');
     text_wrapped(0, "", 0, line.text);
 }
@@ -186,7 +199,7 @@ void settings_print(const found_settings *found)
                 print_row(&found->rows[i], width);
         }
     }
-    print_end();
+    print_end(found);
 }
 
 /* Prints a cell's text, or a dash. Cells must not contain '|'. */
@@ -198,20 +211,21 @@ static void print_cell(const char *text, const char *around)
         printf(" - |");
 }
 
-static void print_markdown_row(tn_setting setting)
+static void print_markdown_row(const found_setting *row)
 {
-    const tn_setting_facts *facts = tn_setting_info(setting);
+    const tn_setting_facts *facts = row->facts;
     text_line readers = {0};
-    list_readers(setting, &readers);
+    list_readers(row, &readers);
     printf("| `%s`<br>`%s` |", facts->key, facts->environment);
     print_cell(facts->standard, "`");
     print_cell(facts->allowed, "");
     printf(" %s%s |", facts->effect, facts->view ? " (a view)" : "");
-    print_cell(readers.text, "");
+    printf(" %s%s |",
+           row->use.used ? "" : "nothing: ", row->use.used ? readers.text : row->use.reason);
     printf(" %s |\n", facts->since);
 }
 
-void settings_print_markdown(void)
+void settings_print_markdown(const found_settings *found)
 {
     for (tn_setting first = 0; first < TN_SETTING_COUNT; first++) {
         if (!begins_group(first))
@@ -221,7 +235,7 @@ void settings_print_markdown(void)
                first ? "\n" : "", name_group(first));
         for (tn_setting i = first; i < TN_SETTING_COUNT; i++) {
             if (is_of_group(i, first))
-                print_markdown_row(i);
+                print_markdown_row(&found->rows[i]);
         }
     }
 }
@@ -243,9 +257,13 @@ void settings_write_row(json *to, const found_setting *row)
     json_text(to, "allowed", facts->allowed);
     json_text(to, "effect", facts->effect);
     json_begin_list(to, "readers");
-    for (size_t i = 0; (reader = tn_setting_reader(row->number, i)); i++)
-        json_text(to, NULL, reader);
+    for (size_t i = 0; (reader = affected_reader(row, i)); i++) {
+        if (reader[0])
+            json_text(to, NULL, reader);
+    }
     json_end_list(to);
+    json_bool(to, "used", row->use.used != 0);
+    json_known_text(to, "unused_because", row->use.reason);
     json_bool(to, "view", facts->view != 0);
     json_bool(to, "process_only", facts->process_only != 0);
     json_text(to, "since", facts->since);

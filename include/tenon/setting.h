@@ -194,8 +194,23 @@ TN_ENDS_WITH(tn_origin, text);
 TN_API tn_status tn_setting_origin(const struct tn_context *context, tn_setting setting,
                                    tn_origin *out, tn_error *err);
 
-/* The readers of a setting: "matmul", "platform.inference_mode". NULL past the end. Static text. */
+/* The components whose code reads a setting: "matmul", "platform.inference_mode". NULL past the end.
+ * Static text. */
 TN_API const char *tn_setting_reader(tn_setting setting, size_t index);
+
+/* Whether another value of a setting can change anything in this process, with the modules that are
+ * loaded. */
+typedef struct tn_setting_use {
+    size_t struct_size;
+    int32_t used; /* 1: some reader below */
+    int32_t reserved;
+    uint64_t readers; /* a bit for each index of tn_setting_reader: that reader is affected */
+    char reason[240]; /* why nothing changes; "" if used */
+} tn_setting_use;
+TN_ENDS_WITH(tn_setting_use, reason);
+
+/* Set out->struct_size first. Discovers modules. TN_INVALID_ARGUMENT for an invalid number. */
+TN_API tn_status tn_setting_use_get(tn_setting setting, tn_setting_use *out, tn_error *err);
 
 /* Applies all changes to the whole process, or none of them. Threads see them at their next read;
  * running work keeps the values it started with. Fails with TN_REFUSED if the settings are frozen

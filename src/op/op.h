@@ -140,7 +140,8 @@ tn_status tni_op_validate(tn_op *op, tn_error *err);
 #define TNI_SETTINGS_OF_PLANS                                                          \
     TN_SETTING_FP32_PRECISION, TN_SETTING_DETERMINISM, TN_SETTING_CUDNN_DETERMINISTIC, \
         TN_SETTING_MKLDNN_DETERMINISTIC, TN_SETTING_RULES, TN_SETTING_TUNING_ENABLED,  \
-        TN_SETTING_TUNING_LIMIT, TN_SETTING_ADMISSION, TN_SETTING_WORKSPACE_LIMIT
+        TN_SETTING_TUNING_LIMIT, TN_SETTING_ADMISSION, TN_SETTING_WORKSPACE_LIMIT,     \
+        TN_SETTING_MIOPEN_IMMEDIATE
 
 /* Settings that limit the rounding of f32 products, including their aliases. */
 #define TNI_SETTINGS_OF_PRODUCTS                                                   \

@@ -16,7 +16,7 @@ static const char *level_of(const tn_context *context)
 
 static const tn_setting read_here[] = {TN_SETTING_CPU_THREADS, TN_SETTING_CPU_POOL,
                                        TN_SETTING_CPU_ISA_MASK, -1};
-const tni_setting_reader tni_cpu_reader = {"cpu", read_here};
+const tni_setting_reader tni_cpu_reader = {"cpu", read_here, TNI_READS_ALWAYS};
 
 tn_status tni_settings_check(const tn_context *context, tn_error *err)
 {

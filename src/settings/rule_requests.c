@@ -48,6 +48,31 @@ bool tni_setting_rules(tn_setting setting)
     return found;
 }
 
+/* Returns the name in "library:NAME", of any op; NULL for other selectors. */
+static const char *library_in(const char *selector)
+{
+    static const char kind[] = "library:";
+    const char *at = strstr(selector, kind);
+    return at ? at + strlen(kind) : NULL;
+}
+
+size_t tni_setting_libraries(tn_setting setting, const char *out[TNI_SETTING_LIBRARIES_MOST])
+{
+    const tni_word_list *words = tni_setting_row_of(setting)->words;
+    size_t count = 0;
+    for (size_t i = 0; i < SWITCHES; i++) {
+        const char *name = library_in(switches[i].selector);
+        if (switches[i].setting == setting && name && count < TNI_SETTING_LIBRARIES_MOST)
+            out[count++] = name;
+    }
+    for (size_t i = 0; i < CHOICES; i++) {
+        bool is = choices[i].setting == setting && library_in(choices[i].prefix);
+        for (size_t w = 1; is && w < words->settable && count < TNI_SETTING_LIBRARIES_MOST; w++)
+            out[count++] = words->words[w];
+    }
+    return count;
+}
+
 static void clear_setting(tni_rule_requests *requests, tn_setting setting)
 {
     size_t kept = 0;

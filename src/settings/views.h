@@ -21,6 +21,10 @@ int64_t tni_view_read(const tn_context *context, tn_setting view, tn_setting *ou
 enum { TNI_VIEW_MOST = 2 };
 size_t tni_view_write(tn_setting view, int64_t value, tn_change out[TNI_VIEW_MOST]);
 
+/* The libraries that the rules of a setting with few values are about. Returns their count. */
+enum { TNI_SETTING_LIBRARIES_MOST = 8 };
+size_t tni_setting_libraries(tn_setting setting, const char *out[TNI_SETTING_LIBRARIES_MOST]);
+
 /* The settings that a change sets: its own, or those of its view. Returns their count. */
 size_t tni_change_rows(const tn_change *change, tn_change out[TNI_VIEW_MOST]);
 

@@ -24,7 +24,13 @@ def split_page():
 
 
 def tables():
+    """With all of Tenon's modules, which need no devices to be loaded."""
     return script.run(script.build.tenon, "settings", "list", "--markdown").stdout
+
+
+def comparable(text):
+    """Less the rows of libraries for x86-64, whose module has them there only."""
+    return [line for line in text.splitlines() if not line.startswith("| `mkl.")]
 
 
 def keys():
@@ -41,7 +47,10 @@ def upstream():
 
 class Table(script.Case):
     def test_is_what_the_command_writes(self):
-        self.assertEqual(split_page()[1], tables(), "docs/settings.md: write it anew with --write")
+        if script.build.values.get("TENON_CUDA") == "OFF":
+            self.skipTest("needs the module cuda")
+        self.assertEqual(comparable(split_page()[1]), comparable(tables()),
+                         "docs/settings.md: write it anew with --write")
         self.assertGreater(len(tables()), 5000)
 
     def test_the_words_above_it_name_keys_that_exist(self):

@@ -18,6 +18,7 @@
  *             c64   loose of cudnn promises nothing; steady promises run-to-run
  *     opencl  f32   dnn-tf32 of mkldnn; plain
  *             f64   dnn-loose of mkldnn; steady promises run-to-run
+ *             c64   search of miopen, which refuses its immediate mode; found
  * Of attention on cuda, plain is math and the slowest of each; besides it
  *             f32   flash; ck of ck; tf32 is math and rounds to tf32
  *             f16   narrow is math and sums in 16 bits; efficient
@@ -48,6 +49,15 @@ static tn_status is_grouped(const tn_kernel_row *row, const tn_query *query, tn_
     return tn_op_matmul(query->op)->grouped && !other
                ? TN_OK
                : tn_refuse(why, TN_REFUSE_SETTING, "grouped", 1, 0);
+}
+
+/* Whether the library may search for its best kernel. */
+static tn_status may_search(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+{
+    int64_t immediate = 0;
+    (void)row;
+    assert_int_equal(query->setting(query, "miopen.immediate", &immediate), TN_OK);
+    return immediate ? tn_refuse(why, TN_REFUSE_SETTING, "immediate", 0, 1) : TN_OK;
 }
 
 #define KERNEL(word, on, speed, ...)                               \
@@ -96,6 +106,10 @@ KERNEL(dnn_loose, "opencl", 9, .name = "opencl.matmul.dnn-loose", .dtypes = DTYP
        .library = "mkldnn");
 KERNEL(opencl_steady, "opencl", 1, .name = "opencl.matmul.steady", .dtypes = DTYPES(TN_F64),
        .numerics = TN_NUM_RUN_TO_RUN);
+KERNEL(miopen_search, "opencl", 9, .name = "opencl.matmul.search", .dtypes = DTYPES(TN_C64),
+       .library = "miopen", .admit = may_search);
+KERNEL(miopen_found, "opencl", 1, .name = "opencl.matmul.found", .dtypes = DTYPES(TN_C64),
+       .library = "miopen");
 
 #define ATTENTION(word, speed, ...)                                \
     static const tn_kernel_row word = {.struct_size = sizeof word, \
@@ -125,11 +139,13 @@ ATTENTION(sdp_plain, 1, .name = "cuda.attention.plain",
           .honours = TN_ATTENTION_USES_SOFTCAP);
 
 static const tn_kernel_row *const kernels[] = {
-    &cuda_grouped, &cuda_splits, &cuda_f16_sums, &cuda_roomy_lt, &cuda_roomy_blas, &cuda_bare,
-    &cuda_tf32,    &cuda_narrow, &cuda_plain,    &cuda_lt,       &cuda_blas,       &cuda_loose,
-    &cuda_steady,  &dnn_tf32,    &opencl_plain,  &dnn_loose,     &opencl_steady,   &sdp_flash,
-    &sdp_ck,       &sdp_narrow,  &sdp_efficient, &sdp_fused,     &sdp_foreign,     &sdp_tf32,
-    &sdp_plain,    NULL};
+    &cuda_grouped,    &cuda_splits,   &cuda_f16_sums, &cuda_roomy_lt,
+    &cuda_roomy_blas, &cuda_bare,     &cuda_tf32,     &cuda_narrow,
+    &cuda_plain,      &cuda_lt,       &cuda_blas,     &cuda_loose,
+    &cuda_steady,     &dnn_tf32,      &opencl_plain,  &dnn_loose,
+    &opencl_steady,   &sdp_flash,     &sdp_ck,        &sdp_narrow,
+    &sdp_efficient,   &sdp_fused,     &sdp_foreign,   &sdp_tf32,
+    &sdp_plain,       &miopen_search, &miopen_found,  NULL};
 static const tn_module module = {.struct_size = sizeof module,
                                  TN_MODULE_ABI,
                                  .name = "absent",
@@ -176,6 +192,7 @@ static const char f16_lab[] = "matmul:f16:m=8,n=8,k=8@lab",
 static const char f64_lab[] = "matmul:f64:m=8,n=8,k=8@lab",
                   f64_board[] = "matmul:f64:m=8,n=8,k=8@board";
 static const char c64_lab[] = "matmul:c64:m=8,n=8,k=8@lab",
+                  c64_board[] = "matmul:c64:m=8,n=8,k=8@board",
                   c128_lab[] = "matmul:c128:m=8,n=8,k=8@lab",
                   i8_lab[] = "matmul:i8:m=8,n=8,k=8@lab";
 static const char attend_f32[] = "attention:f32:b=1,h=1,l=8,d=8@lab",
@@ -250,6 +267,7 @@ static const struct {
     {TN_SETTING_CUDA_PREFERRED_ROCM_FA_LIBRARY, "cuda.preferred_rocm_fa_library=ck", attend_f32,
      "flash", "ck"},
     {TN_SETTING_ATTENTION_BACKEND, "attention.backend=math", attend_f32, "flash", "plain"},
+    {TN_SETTING_MIOPEN_IMMEDIATE, "miopen.immediate=true", c64_board, "search", "found"},
     {TN_SETTING_WORKSPACE_LIMIT, "workspace.limit=100", on_toy, "fast", "slow"},
 };
 

@@ -74,6 +74,7 @@ tenon_test(unit/rules_page DEFINITIONS PAGE="${PROJECT_SOURCE_DIR}/docs/rules.md
 foreach(suite scopes settings_levels)
   tenon_test(unit/${suite} LABELS concurrency)
 endforeach()
+tenon_test(unit/setting_use)
 tenon_test(unit/settings_readers LABELS concurrency SOURCES unit/settings_plans.c unit/toy.c)
 if(UNIX)
   foreach(suite scopes_model settings_file settings_save settings_sources)

@@ -30,7 +30,13 @@ if TYPE_CHECKING:
 
 
 class Setting:
-    """A row of the table as it stands."""
+    """A row of the table as it stands. `readers` are the parts that another value changes something for, with the
+    modules that are loaded; if there are none, `unused_because` says why.
+
+    >>> import tenon
+    >>> tenon.settings.info("cudnn.benchmark").unused_because
+    'this version has no operator that reads it'
+    """
 
     key: str
     kind: str
@@ -44,9 +50,10 @@ class Setting:
     view: bool
     process_only: bool
     readers: list[str]
+    unused_because: str
 
     __slots__ = ("key", "kind", "value", "default", "environment", "allowed", "effect", "since",
-                 "origin", "view", "process_only", "readers")
+                 "origin", "view", "process_only", "readers", "unused_because")
 
     def __repr__(self) -> str:
         return f"<setting {self.key}={self.value}, {self.origin}>"
@@ -144,8 +151,14 @@ def info(key: str) -> Setting:
     row.origin = origin(key)
     row.view, row.process_only = bool(facts.view), bool(facts.process_only)
     row.readers = []
-    while (reader := lib.tn_setting_reader(number, len(row.readers))) is not None:
-        row.readers.append(text(reader))
+    use = _abi.SettingUse()
+    call(lib.tn_setting_use_get, number, byref(use))
+    row.unused_because = text(use.reason)
+    index = 0
+    while (reader := lib.tn_setting_reader(number, index)) is not None:
+        if use.readers >> index & 1:
+            row.readers.append(text(reader))
+        index += 1
     return row
 
 

@@ -107,8 +107,10 @@ static tn_status find_kernel(const char *platform, const char *backend, const ch
     bool found = false;
     if (status)
         return status;
-    (void)tni_refuse(&why, TN_REFUSE_LIBRARY, "kernel", 1, 0, "no module has a kernel for %s %s %s",
-                     platform, backend ? "named" : "that uses", backend ? backend : library);
+    (void)tni_refuse(&why, TN_REFUSE_LIBRARY, "kernel", 1, 0,
+                     "no module has a kernel for %s %s %s%s", platform,
+                     backend ? "named" : "that uses", backend ? backend : library,
+                     *kernels ? "" : ": none has any kernel of attention for that platform");
     for (; *kernels && !found; kernels++) {
         const tni_candidate *names = &(*kernels)->names;
         bool is = backend ? tni_backend_is(names, backend) : strcmp(names->library, library) == 0;

@@ -176,7 +176,8 @@ const char *const *tn_platform_supported_model_arch(const tn_platform *platform)
 }
 
 static const tn_setting inference[] = {TN_SETTING_INFERENCE, -1};
-const tni_setting_reader tni_platform_reader = {"platform.inference_mode", inference};
+const tni_setting_reader tni_platform_reader = {"platform.inference_mode", inference,
+                                                TNI_READS_ALWAYS};
 
 int32_t tn_platform_inference_mode(const tn_platform *platform)
 {
