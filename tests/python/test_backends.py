@@ -11,7 +11,7 @@ import tenon
 from tenon import backends, settings
 
 TABLE = pathlib.Path(__file__).resolve().parents[1] / "data" / "seed-names.tsv"
-ROWS = [dict(zip(("name", "seed", "kind", "home", "c", "test"), line.split("\t")))
+ROWS = [dict(zip(("name", "seed", "kind", "area", "c", "effect", "lacks"), line.split("\t")))
         for line in TABLE.read_text().splitlines()[1:]]
 OURS = [row for row in ROWS if row["seed"] == "torch.backends" and row["c"] != "-"]
 
@@ -247,7 +247,7 @@ def test_engine_can_be_unset():
 def test_presence():
     for name in ("cudnn", "cusparselt", "mps", "mkl", "mkldnn", "nnpack", "openmp", "opt_einsum", "kleidiai"):
         assert isinstance(getattr(backends, name).is_available(), bool)
-    assert backends.opt_einsum.is_available() is True and backends.opt_einsum.get_opt_einsum() is None
+    assert backends.opt_einsum.is_available() is False and backends.opt_einsum.get_opt_einsum() is None
     for name in ("cudnn", "cusparselt"):
         assert (getattr(backends, name).version() is not None) is getattr(backends, name).is_available()
     assert backends.cpu.get_cpu_capability() in ("DEFAULT", "AVX2", "AVX512", "SVE128", "SVE256")
@@ -271,6 +271,8 @@ def test_can_use():
     assert isinstance(backends.cuda.can_use_efficient_attention(params), bool)
     assert isinstance(backends.cuda.is_flash_attention_available(), bool)
     assert backends.cuda.is_ck_sdpa_available() is False
+    with pytest.warns(UserWarning, match="^no module has a kernel for rocm that uses ck"):
+        backends.cuda.is_ck_sdpa_available(debug=True)
 
 
 def test_modules_import_alone():
@@ -316,3 +318,13 @@ def test_misspelt_switches_are_refused():
     with pytest.raises(AttributeError):
         backends.cuda.cufft_plan_cache.max_siz = 3
     assert callable(backends.cuda.enable_flash_sdp)
+
+
+def test_parameters_are_read_only():
+    """SDPAParams"""
+    q = numpy.ones((1, 2, 4, 64), "float32")
+    params = backends.cuda.SDPAParams(q, q, q, None, 0.0, False)
+    for name in ("query", "attn_mask", "dropout", "is_causal", "enable_gqa", "raw"):
+        with pytest.raises(AttributeError, match=f"SDPAParams.{name} is read-only"):
+            setattr(params, name, True)
+    assert params.query is q and params.is_causal is False and params.raw.is_causal == 0

@@ -72,6 +72,8 @@ def test_properties(sample):
     for found in (sample.get_device_properties(), sample.Worker.get_device_properties("privateuseone:0")):
         assert found.multi_processor_count == 80 and found.max_threads_per_multi_processor == 1
         assert (found.major, found.minor) == (0, 0) and found.name == "Seed sample"
+    cpu = device_interface.interface("cpu").get_device_properties()
+    assert (cpu.major, cpu.minor) == (None, None)  # processors have no such number, and the field is there
     sample.Worker.set_device(0)
     assert sample.Worker.current_device() == 0
 

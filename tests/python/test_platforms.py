@@ -67,6 +67,8 @@ def test_words(cpu):
     assert cpu.device_name == "CPU" and cpu.ray_device_key == "" and cpu.supported_quantization == []
     assert isinstance(cpu.simple_compile_backend, str) and cpu.additional_env_vars == []
     cuda = tenon.platforms.platform("cuda")
+    assert {name: tenon.platforms.platform(name).device_name for name in ("cuda", "rocm", "mps", "npu")} == {
+        "cuda": "cuda", "rocm": "rocm", "mps": "mps", "npu": "npu"}
     assert cuda.device_control_env_var == "CUDA_VISIBLE_DEVICES" and cuda.dispatch_key == "CUDA"
 
 
@@ -219,9 +221,54 @@ except tenon.errors.UnavailableError:
 
 def test_unspecified():
     none = UnspecifiedPlatform()
-    assert none.device_type == "" and none._enum is PlatformEnum.UNSPECIFIED
+    assert none.device_type == "" and none._enum is PlatformEnum.UNSPECIFIED and none.dispatch_key == "CPU"
     with pytest.raises(tenon.errors.UnavailableError):
         none.get_device_name()
+
+
+def test_no_capability_without_devices():
+    """get_device_capability, has_device_capability"""
+    for place in (UnspecifiedPlatform(), tenon.platforms.platform("rocm"), tenon.platforms.platform("npu")):
+        assert place.device_count() == 0 and place.get_device_capability() is None
+        assert place.has_device_capability((1, 0)) is False and place.has_device_capability(10, 3) is False
+        with pytest.raises(TypeError, match="device_id needs a whole number"):
+            place.get_device_capability("0")
+
+
+@pytest.mark.parametrize("name, kind", [("cpu", "CpuPlatform"), ("cuda", "CudaPlatform"), ("rocm", "RocmPlatform"),
+                                        ("mps", "MpsPlatform"), ("npu", "NPUPlatform")])
+def test_classes_of_upstream(name, kind):
+    found = load(f"tenon.platforms.{name}.{kind}")()
+    assert isinstance(found, Platform) and found == tenon.platforms.platform(name) and found.name == name
+
+
+def test_the_current_platform_can_be_assigned(monkeypatch):
+    """As upstream's tests do."""
+    real, other = tenon.platforms.current_platform, tenon.platforms.platform("rocm")
+    monkeypatch.setattr(tenon.platforms, "_current_platform", other)
+    assert tenon.platforms.current_platform is other
+    monkeypatch.setattr(tenon.platforms, "_current_platform", None)  # resolved anew
+    assert tenon.platforms.current_platform is real
+    monkeypatch.undo()
+    assert tenon.platforms.current_platform is real
+
+
+def test_the_library_logs_to_python(script):
+    """tenon.platforms.logger gets the lines of the library, from whichever thread, until the program ends."""
+    out = script("""
+import logging, sys
+from tenon import platforms, settings
+handler = logging.StreamHandler(sys.stdout)
+handler.setFormatter(logging.Formatter("%(name)s %(levelname)s %(message)s"))
+platforms.logger.addHandler(handler)
+platforms.logger.propagate = False
+assert settings.get("inference") is False          # the settings are read: one is wrong
+platforms.logger.setLevel(logging.INFO)
+platforms.current_platform
+""", TENON_DEBUG_SYNC="perhaps")
+    first, *others = out.splitlines()
+    assert first.startswith("tenon WARNING settings: TENON_DEBUG_SYNC: debug.sync cannot be \"perhaps\"")
+    assert any(line.startswith("tenon INFO the current platform is ") for line in others)
 
 
 def test_inference_mode(cpu):

@@ -17,7 +17,7 @@ import os
 import sys
 import threading
 
-from . import _abi
+from . import _abi, _log
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -88,6 +88,7 @@ class Library:
                     raise ImportError(f"{path} is no library of Tenon's: it has no tn_version")
                 handle.tn_version.restype = ctypes.c_char_p
                 check_version(handle.tn_version().decode(), path)
+                _log.connect(handle)
                 self._path, self._handle = path, handle
         return self._handle
 

@@ -76,15 +76,14 @@ def index_of(device: Any, platform: str) -> int | None:
 
 
 def properties_of(raw: _abi.DeviceProperties) -> types.SimpleNamespace:
-    """What is known, under Inductor's names; what is not known is not there, but for the number of
-    multiprocessors, which counts as 1."""
+    """What is known, under Inductor's names. What is not known is not there, but for the number of multiprocessors,
+    which counts as 1, and the numbers of the capability, which are None."""
     ours = _devices.Properties(raw)
     found = {theirs: getattr(ours, mine) for mine, theirs in NAMES.items()
              if getattr(ours, mine) is not None}
     found.setdefault("multi_processor_count", 1)
-    if ours.capability is not None:
-        found["major"], found["minor"] = ours.capability
-    return types.SimpleNamespace(name=ours.name, uuid=ours.uuid, gcnArchName=ours.architecture, **found)
+    return types.SimpleNamespace(name=ours.name, uuid=ours.uuid, gcnArchName=ours.architecture, major=ours.major,
+                                 minor=ours.minor, **found)
 
 
 class Event(_devices.Event):

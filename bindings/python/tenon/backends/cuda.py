@@ -162,15 +162,17 @@ def is_flash_attention_available() -> bool:
     return bool(out.value)
 
 
-def is_ck_sdpa_available() -> bool:
-    """Whether one of ROCm's goes through the library ck."""
-    out = c_int32()
-    call(lib.tn_is_ck_sdpa_available, byref(out), None)
+def is_ck_sdpa_available(debug: bool = False) -> bool:
+    """Whether one of ROCm's goes through the library ck; with `debug` a warning says why not."""
+    out, why = c_int32(), _abi.Refusal()
+    call(lib.tn_is_ck_sdpa_available, byref(out), byref(why))
+    if debug and not out.value:
+        warnings.warn(text(why.text), stacklevel=2)
     return bool(out.value)
 
 
 class SDPAParams:
-    """A call of scaled-dot-product attention, described. Fields are as they were given.
+    """A call of scaled-dot-product attention, described. Fields are as they were given, and read-only.
 
     >>> import numpy
     >>> from tenon.backends import cuda
@@ -185,15 +187,20 @@ class SDPAParams:
 
     def __init__(self, query: Any, key: Any, value: Any, attn_mask: Any, dropout: float,
                  is_causal: bool, enable_gqa: bool = False) -> None:
-        self.query, self.key, self.value, self.attn_mask = query, key, value, attn_mask
-        self.dropout, self.is_causal, self.enable_gqa = dropout, is_causal, enable_gqa
-        given = (query, key, value, attn_mask)
-        self._views = [None if array is None else _arrays.view(_detached(array)) for array in given]
-        self.raw = _abi.SdpaParams()
-        call(lib.tn_sdpa_params_get, *(view and byref(view) for view in self._views), dropout,
-             bool(is_causal), bool(enable_gqa), byref(self.raw))
-        for name, array in zip(("query", "key", "value", "attn_mask"), given):
-            getattr(self.raw, name).requires_grad = bool(getattr(array, "requires_grad", False))
+        given = {"query": query, "key": key, "value": value, "attn_mask": attn_mask}
+        views = [None if array is None else _arrays.view(_detached(array)) for array in given.values()]
+        raw = _abi.SdpaParams()
+        call(lib.tn_sdpa_params_get, *(view and byref(view) for view in views), dropout,
+             bool(is_causal), bool(enable_gqa), byref(raw))
+        for name, array in given.items():
+            getattr(raw, name).requires_grad = bool(getattr(array, "requires_grad", False))
+        fields = {**given, "dropout": dropout, "is_causal": is_causal, "enable_gqa": enable_gqa, "raw": raw,
+                  "_views": views}
+        for name, field in fields.items():
+            object.__setattr__(self, name, field)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"SDPAParams.{name} is read-only: make new SDPAParams for another call")
 
 
 def _detached(array: Any) -> Any:

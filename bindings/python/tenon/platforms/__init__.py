@@ -31,13 +31,20 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     current_platform: Platform
 
+# Upstream's own variable, which its tests and programs assign: what is assigned is current for Python.
+_current_platform: Platform | None = None
+_resolved: Platform | None = None
+
 __all__ = ["AttentionBackendEnum", "CpuArchEnum", "DeviceCapability", "Platform", "PlatformEnum",
            "UnspecifiedPlatform", "current_platform", "logger", "platform", "platforms"]
 
 
 def __getattr__(name: str) -> Any:
+    global _current_platform, _resolved
     if name == "current_platform":
-        return resolve_current()
+        if _current_platform is None or _current_platform is _resolved:  # nobody assigned another
+            _current_platform = _resolved = resolve_current()
+        return _current_platform
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

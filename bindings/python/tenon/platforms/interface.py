@@ -15,11 +15,11 @@ import sys
 from ctypes import byref, c_char_p, c_int32
 from typing import Any, Iterator, NamedTuple, Sequence
 
-from .. import _abi, _devices, _dtypes, _given, errors, settings
+from .. import _abi, _devices, _dtypes, _given, _log, errors, settings
 from .._handles import call, take
 from .._library import lib, text
 
-logger = logging.getLogger("tenon.platforms")
+logger = logging.getLogger(_log.NAME)  # with the lines of the library
 
 _FABRIC = 3  # TN_LINK_FABRIC: joined by links of their own
 
@@ -130,7 +130,7 @@ class Platform:
 
     name = property(lambda self: text(lib.tn_platform_name(self.address)), doc='"cuda".')
     device_name = property(lambda self: text(lib.tn_platform_device_name(self.address)),
-                           doc='For people: "CUDA".')
+                           doc='As FastVideo spells it: "cuda"; "CPU".')
     device_type = property(lambda self: text(lib.tn_platform_device_type(self.address)),
                            doc='The framework\'s device string; ROCm\'s is "cuda".')
     dispatch_key = property(lambda self: text(lib.tn_platform_dispatch_key(self.address)),
@@ -214,7 +214,10 @@ class Platform:
         return max(int(lib.tn_platform_device_count(self.address)), 0)
 
     def get_device_capability(self, device_id: int = 0) -> DeviceCapability | None:
-        """None where the platform has no such thing, or does not tell."""
+        """None where the platform has no such thing or no devices, or does not tell."""
+        _given.number("device_id", device_id, *_given.INT32)
+        if self.device_count() == 0:
+            return None
         out = _abi.Capability()
         try:
             call(lib.tn_device_capability, self._device(device_id).address, byref(out))
@@ -382,12 +385,15 @@ class Platform:
 
 
 class UnspecifiedPlatform(Platform):
-    """Stands for none: predicates are False, words are "", and whatever can fail says what to do.
+    """Stands for none: predicates are False, words are "" but for upstream's dispatch key, no capability is known, and
+    whatever can fail says what to do.
 
     >>> from tenon.platforms import UnspecifiedPlatform
     >>> none = UnspecifiedPlatform()
-    >>> none.is_cuda_alike(), none.device_type, none.device_count()
-    (False, '', 0)
+    >>> none.is_cuda_alike(), none.device_type, none.device_count(), none.dispatch_key
+    (False, '', 0, 'CPU')
+    >>> none.get_device_capability(), none.has_device_capability((8, 0))
+    (None, False)
     """
 
     def __init__(self) -> None:

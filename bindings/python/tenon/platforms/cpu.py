@@ -1,0 +1,20 @@
+"""The processor, as a class with FastVideo's name.
+
+>>> from tenon.platforms import platform
+>>> from tenon.platforms.cpu import CpuPlatform
+>>> CpuPlatform() == platform("cpu")
+True
+"""
+
+from __future__ import annotations
+
+from .interface import Platform, platform
+
+__all__ = ["CpuPlatform"]
+
+
+class CpuPlatform(Platform):
+    """The platform cpu, whether this machine has it or not."""
+
+    def __init__(self) -> None:
+        super().__init__(platform("cpu").address)

@@ -1,0 +1,20 @@
+"""Apple's GPUs, as a class with FastVideo's name.
+
+>>> from tenon.platforms import platform
+>>> from tenon.platforms.mps import MpsPlatform
+>>> MpsPlatform() == platform("mps")
+True
+"""
+
+from __future__ import annotations
+
+from .interface import Platform, platform
+
+__all__ = ["MpsPlatform"]
+
+
+class MpsPlatform(Platform):
+    """The platform mps, whether this machine has it or not."""
+
+    def __init__(self) -> None:
+        super().__init__(platform("mps").address)

@@ -1,0 +1,20 @@
+"""Huawei's NPUs, as a class with FastVideo's name.
+
+>>> from tenon.platforms import platform
+>>> from tenon.platforms.npu import NPUPlatform
+>>> NPUPlatform() == platform("npu")
+True
+"""
+
+from __future__ import annotations
+
+from .interface import Platform, platform
+
+__all__ = ["NPUPlatform"]
+
+
+class NPUPlatform(Platform):
+    """The platform npu, whether this machine has it or not."""
+
+    def __init__(self) -> None:
+        super().__init__(platform("npu").address)
