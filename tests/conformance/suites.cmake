@@ -23,6 +23,12 @@ tenon_conformance_module(lathe conformance/kernels_module.c)
 tenon_conformance_module(lathe-cpu conformance/kernels_module.c)
 target_compile_definitions(conformance_lathe-cpu PRIVATE KERNELS_ONLY)
 
+# Stand-ins for platforms without a module of their own: tests/python/test_stand_ins.py.
+tenon_conformance_module(stand-in-rocm conformance/stand_in_platform.c)
+target_compile_definitions(conformance_stand-in-rocm PRIVATE STAND_IN_ROCM)
+tenon_conformance_module(stand-in-metal conformance/stand_in_platform.c)
+target_compile_definitions(conformance_stand-in-metal PRIVATE STAND_IN_METAL)
+
 # The example is built outside by its own Makefile in conformance/outside.py; here with the flags and the
 # sanitizer of the rest.
 set(ferry "${PROJECT_SOURCE_DIR}/examples/out-of-tree")
