@@ -131,11 +131,14 @@ static void print_fate(const settings_change *change)
 static void print_change(const found_settings *found, const settings_change *change)
 {
     const found_setting *row = change->row, *now = &change->before->rows[row->number];
-    text_line head = {0}, line = {0};
+    text_line head = {0}, unused = {0}, line = {0};
+    text_add(&unused, "changes nothing here: %s", row->use.reason);
     text_add(&head, "%s = %s", row->facts->key, settings_shown(row->value));
     text_add(&line, "now %s, by the %s", settings_shown(now->value), now->origin.text);
     text_wrapped(0, "", 0, head.text);
     text_wrapped(2, "", 0, row->facts->effect);
+    if (!row->use.used)
+        text_wrapped(2, "", 0, unused.text);
     text_wrapped(2, "", 0, line.text);
     print_others(found, change);
     print_fate(change);

@@ -1,4 +1,5 @@
-/* The log sink. The library never prints: its messages go to the sink or are dropped.
+/* The log. The library never prints: its messages go to the sink, are kept until they are taken, or
+ * are dropped.
  * Thread-safety: Safe. */
 #ifndef TENON_LOG_H
 #define TENON_LOG_H
@@ -28,6 +29,17 @@ TN_ENDS_WITH(tn_log_sink, reserved);
  * sink. TN_INVALID_ARGUMENT for a sink without `write` or with an unknown level; then nothing
  * changes. */
 TN_API tn_status tn_log_set(const tn_log_sink *sink, tn_error *err);
+
+/* Keeps lines of `level` and more severe ones until tn_log_take takes them, beside any sink. For a
+ * program whose sink would wait for a lock that other callers of Tenon hold, such as that of an
+ * interpreter. At most 64 lines are kept; further ones are dropped. TN_LOG_OFF, the initial level,
+ * keeps none. TN_INVALID_ARGUMENT for an unknown level. */
+TN_API tn_status tn_log_keep(int32_t level, tn_error *err);
+
+/* tn_log_kept returns the number of lines that are kept. tn_log_take removes the oldest: writes its
+ * level and its text, truncated to `size` bytes, and returns 1; 0 if there is none. Neither waits. */
+TN_API int32_t tn_log_kept(void);
+TN_API int32_t tn_log_take(int32_t *out_level, char *out, size_t size);
 
 /* "error", "warning", "info", "debug", "off"; "unknown" for any other number. Static text. */
 TN_API const char *tn_log_level_name(int32_t level);

@@ -439,6 +439,20 @@ class Document(Case):
             self.assertNotEqual(row["effect"], "")
             self.assertRegex(row["since"], r"^\d+\.\d+$")
 
+    def test_what_changes_nothing_says_why(self):
+        rows, manual = self.rows(), self.flat("settings")
+        for key, row in rows.items():
+            self.assertEqual(row["used"], bool(row["readers"]), key)
+            self.assertEqual(row["used"], row["unused_because"] is None, key)
+            if not row["used"]:
+                self.assertIn(f'{row["effect"]}; changes nothing here: {row["unused_because"]}', manual)
+        no_operator = "this version has no operator that reads it"
+        self.assertEqual(rows["quantized.engine"]["unused_because"], no_operator)
+        self.assertIn(f"changes nothing here: {no_operator}", self.flat("settings", "set", "quantized.engine=fbgemm"))
+        self.assertNotIn("changes nothing", self.flat("settings", "set", "cpu.threads=1"))
+        used = sum(row["used"] for row in rows.values())
+        self.assertIn(f"{used} of {len(rows)} settings can change something", manual)
+
     def test_what_is_written_can_be_set(self):
         """A value as it is printed is one that --set takes, and it stays what it was."""
         for key, row in self.rows().items():

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/utf8.h"
 #include "base/words.h"
+#include "os/thread.h"
 #include "tenon/module/module.h"
 #include "tenon/status.h"
 #include "tenon/version.h"
@@ -436,6 +437,72 @@ static void sink_hears_its_level_and_graver(void **state)
     assert_int_equal(to.count, 2);
 }
 
+static void lines_are_kept_until_they_are_taken(void **state)
+{
+    char text[32] = "";
+    int32_t level = -1;
+    tn_error err;
+    (void)state;
+    tni_log(TN_LOG_ERROR, "nobody keeps it");
+    assert_int_equal(tn_log_kept(), 0);
+    assert_int_equal(tn_log_keep(TN_LOG_DEBUG + 1, &err), TN_INVALID_ARGUMENT);
+    assert_contains(err.message, "expected a level from 0 (off) to 4 (debug), got 5");
+    assert_int_equal(tn_log_keep(TN_LOG_WARNING, NULL), TN_OK);
+    for (int round = 0; round < 3; round++) { /* the queue goes around */
+        for (int i = 0; i < 100; i++) {
+            tni_log(TN_LOG_WARNING, "line %d", i);
+            tni_log(TN_LOG_INFO, "not wanted");
+        }
+        assert_int_equal(tn_log_kept(), 64); /* the others found no room */
+        assert_int_equal(tn_log_take(NULL, text, sizeof text), 0);
+        for (int i = 0; i < 64; i++) {
+            char expected[16];
+            snprintf(expected, sizeof expected, "line %d", i);
+            assert_int_equal(tn_log_take(&level, text, sizeof text), 1);
+            assert_string_equal(text, expected);
+            assert_int_equal(level, TN_LOG_WARNING);
+        }
+        assert_int_equal(tn_log_take(&level, text, sizeof text), 0);
+    }
+    tni_log(TN_LOG_ERROR, "a line that is longer than the room for it");
+    assert_int_equal(tn_log_take(&level, text, sizeof text), 1);
+    assert_int_equal(strlen(text), sizeof text - 1);
+    assert_int_equal(level, TN_LOG_ERROR);
+    assert_int_equal(tn_log_keep(TN_LOG_OFF, NULL), TN_OK);
+    tni_log(TN_LOG_ERROR, "no more");
+    assert_int_equal(tn_log_kept(), 0);
+}
+
+/* Every line is taken once, whoever writes and takes at the same time. */
+static void keep_many(void *user)
+{
+    for (int i = 0; i < 10000; i++) {
+        char text[64];
+        int32_t level;
+        tni_log(TN_LOG_WARNING, "%s %d", (const char *)user, i);
+        if (tn_log_take(&level, text, sizeof text))
+            assert_int_equal(level, TN_LOG_WARNING);
+    }
+}
+
+static void many_threads_keep_and_take(void **state)
+{
+    tni_thread threads[3];
+    char text[64];
+    int32_t level;
+    (void)state;
+    assert_int_equal(tn_log_keep(TN_LOG_WARNING, NULL), TN_OK);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(
+            tni_thread_create(&threads[i], keep_many, (void *)(uintptr_t) "a line", NULL), TN_OK);
+    for (int i = 0; i < 3; i++)
+        tni_thread_join(threads[i]);
+    while (tn_log_take(&level, text, sizeof text))
+        assert_contains(text, "a line ");
+    assert_int_equal(tn_log_kept(), 0);
+    assert_int_equal(tn_log_keep(TN_LOG_OFF, NULL), TN_OK);
+}
+
 static void long_lines_are_cut_for_the_sink(void **state)
 {
     heard to = {0};
@@ -694,6 +761,8 @@ int main(void)
         cmocka_unit_test(strangers_words_are_made_text),
         cmocka_unit_test(messages_escape_what_they_quote),
         cmocka_unit_test(sink_hears_its_level_and_graver),
+        cmocka_unit_test(lines_are_kept_until_they_are_taken),
+        cmocka_unit_test(many_threads_keep_and_take),
         cmocka_unit_test(long_lines_are_cut_for_the_sink),
         cmocka_unit_test(invalid_sinks_change_nothing),
         cmocka_unit_test(levels_have_names),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ctypes import byref, c_void_p
 
-from . import _abi, errors
+from . import _abi, _log, errors
 from ._library import lib
 
 TYPE_CHECKING = False
@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 def call(function: Callable[..., int], *arguments: Any) -> None:
     """Calls a function whose last parameter is a tn_error, and raises what it reports."""
     err = _abi.Error()
-    if function(*arguments, byref(err)):
+    failed = function(*arguments, byref(err))
+    if lib.tn_log_kept():
+        _log.pass_on()
+    if failed:
         raise errors.make(err)
 
 

@@ -17,13 +17,14 @@ import os
 import sys
 import threading
 
-from . import _abi, _log
+from . import _abi
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 VERSION = "0.1.0"
+_KEPT = 4  # TN_LOG_DEBUG: _log.py passes lines on, and the program's logger decides which it wants
 
 NAMES = {"darwin": ("libtenon.dylib",), "win32": ("tenon.dll", "libtenon.dll")}.get(
     sys.platform, ("libtenon.so.0", "libtenon.so")
@@ -88,9 +89,13 @@ class Library:
                     raise ImportError(f"{path} is no library of Tenon's: it has no tn_version")
                 handle.tn_version.restype = ctypes.c_char_p
                 check_version(handle.tn_version().decode(), path)
-                _log.connect(handle)
+                handle.tn_log_keep(_KEPT, None)
                 self._path, self._handle = path, handle
         return self._handle
+
+    def is_open(self) -> bool:
+        """Whether anything was called yet."""
+        return self._handle is not None
 
     @property
     def path(self) -> str:
