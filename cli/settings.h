@@ -30,8 +30,8 @@ const char *settings_shown(const char *value);
  * values. */
 void settings_print(const found_settings *found);
 
-/* Prints the tables of docs/settings.md. Only the readers depend on the machine: they are those of the loaded
- * modules. */
+/* Prints the tables of docs/settings.md. Only the readers depend on the machine: they are those of
+ * the loaded modules. */
 void settings_print_markdown(const found_settings *found);
 
 void settings_write_row(json *to, const found_setting *row);

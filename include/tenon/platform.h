@@ -64,8 +64,9 @@ TN_API tn_status tn_platform_select(const char *name, tn_error *err);
  * with TN_NOT_FOUND if neither a module nor Tenon knows it. */
 TN_API tn_status tn_platform_get(const char *name, const tn_platform **out, tn_error *err);
 
-/* Stands for "no platform". It answers every query: predicates return 0, names are "", except its own,
- * "unspecified", and its dispatch key, "CPU", and every call that can fail returns TN_UNAVAILABLE and says what to do. */
+/* Stands for "no platform". It answers every query: predicates return 0, names are "", except its
+ * own, "unspecified", and its dispatch key, "CPU", as FastVideo's. Every call that can fail returns
+ * TN_UNAVAILABLE and says what to do. */
 TN_API const tn_platform *tn_platform_unspecified(void);
 
 /* Names. Never NULL. */

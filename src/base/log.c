@@ -6,8 +6,9 @@
 
 enum { LINE = 1024, KEPT_LINES = 64 };
 
-/* Lines that are kept: a queue without locks, so that neither a fork nor the caller's locks matter. A line's turn is
- * twice the number of its earlier uses while it is free, and one more while it is filled. */
+/* Lines that are kept: a queue without locks, so that neither a fork nor the caller's locks matter.
+ * A line's turn is twice the number of its earlier uses while it is free, and one more while it is
+ * filled. */
 typedef struct kept_line {
     _Atomic uint32_t turn;
     int32_t level;

@@ -6,7 +6,8 @@
 
 #include <stdbool.h>
 
-/* Sends one line to the sink, and keeps it, as far as its level is wanted. Otherwise costs two atomic reads. */
+/* Sends one line to the sink, and keeps it, as far as its level is wanted. Otherwise costs two atomic
+ * reads. */
 void tni_log(int32_t level, const char *format, ...) TN_PRINTF(2, 3);
 
 /* True while the calling thread is inside a sink: then it must not wait for another thread. */

@@ -19,8 +19,8 @@ typedef struct trial {
     bool writes_rules;
 } trial;
 
-/* Writes the n-th value of a setting with few values; false if there is none. No kernel is chosen by a setting of the
- * whole process alone. */
+/* Writes the n-th value of a setting with few values; false if there is none. No kernel is chosen by
+ * a setting of the whole process alone. */
 static bool find_value(const tni_setting_row *row, size_t index, tn_change *out)
 {
     if (row->facts.process_only)

@@ -4,8 +4,8 @@
 
 #include "tenon/setting.h"
 
-/* What a reader reads settings for: always something, any kernel, or the kernels of a group of operators, by the
- * group's number (TNI_OPS_...). */
+/* What a reader reads settings for: always something, any kernel, or the kernels of a group of
+ * operators, by the group's number (TNI_OPS_...). */
 enum { TNI_READS_ALWAYS = -2, TNI_READS_FOR_KERNELS = -1 };
 
 /* A component that reads settings; `name` is shown in reports. */
@@ -21,7 +21,8 @@ const tni_setting_reader *tni_setting_reader_at(tn_setting setting, size_t index
 /* Settings that dispatch follows whatever kernels are loaded, ended by -1. */
 extern const tn_setting tni_settings_of_dispatch[];
 
-/* Settings that kernels of a library query themselves (tn_query.setting); ended by a row without a library. */
+/* Settings that kernels of a library query themselves (tn_query.setting); ended by a row without a
+ * library. */
 typedef struct tni_kernel_setting {
     tn_setting setting;
     const char *library;

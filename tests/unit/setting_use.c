@@ -94,9 +94,9 @@ static tn_status speak(void *self, int32_t level, tn_error *err)
     return TN_OK;
 }
 
-/* Kernels of each group of operators, through each library, under every name of attention's backends. Their
- * numerics need permissions and promise nothing. What is forbidden by default hides every other setting, so that some
- * kernels need one permission or none. */
+/* Kernels of each group of operators, through each library, under every name of attention's backends.
+ * Their numerics need permissions and promise nothing. What is forbidden by default hides every other
+ * setting, so that some kernels need one permission or none. */
 #define NUMERICS (TN_NUM_ROUNDS_F32_TF32 | TN_NUM_REDUCED_REDUCTION | TN_NUM_SPLIT_SUMS)
 static const struct {
     const char *platform, *library, *backend;
