@@ -160,7 +160,7 @@ static tn_status find_groups(tn_setting setting, uint32_t *out_groups, tn_error 
     tn_op *op = status ? NULL : tni_alloc_zeroed(1, sizeof *op);
     if (!status && !op)
         status = tni_no_memory(err, where, "an op");
-    for (size_t i = 0; !status && (kernel = tni_kernel_at(i)); i++) {
+    for (size_t i = 0; op && (kernel = tni_kernel_at(i)); i++) {
         const uint32_t bit = UINT32_C(1) << tni_op_class_of(kernel->row->op)->group;
         if (!(groups & bit) && depends_on(&t, op, kernel))
             groups |= bit;
