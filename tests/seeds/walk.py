@@ -40,12 +40,10 @@ SKIPPED = 77  # a suite's exit code when this machine lacks what it needs
 TABLES = {"unit/settings_readers.c": "unit/settings_plans.c"}
 # Libraries that exist for one architecture only; elsewhere no module can use them.
 X86_ONLY = ("mkl",)
-# Names of attention's kernels that a name asks for, on CUDA as elsewhere.
-CUDA_BACKENDS = {
-    "TN_BACKEND_FLASH_ATTN": {"FLASH_ATTN", "flash"}, "TN_SETTING_CUDA_FLASH_SDP": {"FLASH_ATTN", "flash"},
-    "TN_SETTING_CUDA_MEM_EFFICIENT_SDP": {"mem_efficient"}, "TN_SETTING_CUDA_MATH_SDP": {"math"},
-    "TN_SETTING_CUDA_CUDNN_SDP": {"cudnn"},
-}
+# Backends of attention that a name asks for, on CUDA as elsewhere.
+CUDA_BACKENDS = {"TN_BACKEND_FLASH_ATTN": "FLASH_ATTN", "TN_SETTING_CUDA_FLASH_SDP": "flash",
+                 "TN_SETTING_CUDA_MEM_EFFICIENT_SDP": "mem_efficient", "TN_SETTING_CUDA_MATH_SDP": "math",
+                 "TN_SETTING_CUDA_CUDNN_SDP": "cudnn"}
 
 
 def read_table():
@@ -189,7 +187,7 @@ class Modules:
         self.platforms = {row["name"]: row for row in self._run("devices")["platforms"]}
         h200 = script.source("backends", "described", "devices", "h200.device")
         decision = self._run("explain", "attention:f16:b=1,h=8,l=1024,d=64@h200", "--device-file", h200)
-        self.backends = {row["backend"] for row in decision["candidates"]}
+        self.backends = {row["name"] for row in decision["backends"] if row["verdict"] != "refused"}
 
     @staticmethod
     def _run(*command):
@@ -213,10 +211,8 @@ class Modules:
         served = "rocm" if row["c"] == "tn_is_ck_sdpa_available" else row["name"].partition("PlatformEnum.")[2].lower()
         if not self._has_module(served):
             return f"no module of Tenon serves {served}"
-        backends = CUDA_BACKENDS.get(row["c"])
-        if backends and not self.backends & backends:
-            return f"no kernel on cuda has the name {' or '.join(sorted(backends))}"
-        return ""
+        backend = CUDA_BACKENDS.get(row["c"])
+        return f"no kernel on cuda has the name {backend}" if backend and backend not in self.backends else ""
 
 
 def status_of(row, names, modules):
