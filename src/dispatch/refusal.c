@@ -56,7 +56,7 @@ bool tni_refuse(tn_refusal *why, int32_t code, const char *what, int64_t needed,
     return false;
 }
 
-/* The meaning of a refusal's numbers. */
+/* The meaning of a refusal's numbers: 1 and 0 with a text are a condition, not amounts. */
 enum { AMOUNTS, DTYPES, NO_NUMBERS, TEXT_ALONE };
 
 static int32_t numbers_of(const tn_refusal *why)
@@ -70,7 +70,7 @@ static int32_t numbers_of(const tn_refusal *why)
     int32_t kind = kinds[why->code];
     if (kind == TEXT_ALONE && why->text[0])
         return TEXT_ALONE;
-    if ((why->needed == 1 && why->found == 0) || kind == TEXT_ALONE)
+    if ((why->needed == 1 && why->found == 0 && why->text[0]) || kind == TEXT_ALONE)
         return NO_NUMBERS;
     bool named = tn_dtype_name((tn_dtype)why->needed) && tn_dtype_name((tn_dtype)why->found);
     return kind == DTYPES && !named ? AMOUNTS : kind;
