@@ -27,6 +27,11 @@ install(DIRECTORY docs DESTINATION "${CMAKE_INSTALL_DOCDIR}" FILES_MATCHING PATT
 install(DIRECTORY backends/described/devices DESTINATION "${CMAKE_INSTALL_DATADIR}/tenon"
   FILES_MATCHING PATTERN "*.device")
 
+# Sources only: whoever built an example in the source tree has programs there too.
+install(DIRECTORY examples DESTINATION "${CMAKE_INSTALL_DATADIR}/tenon"
+  FILES_MATCHING PATTERN "*.c" PATTERN "*.cpp" PATTERN "*.h" PATTERN "*.py" PATTERN "*.md" PATTERN "*.txt"
+  PATTERN "Makefile" PATTERN "__pycache__" EXCLUDE)
+
 find_program(SCDOC scdoc)
 if(SCDOC)
   add_custom_command(OUTPUT "${PROJECT_BINARY_DIR}/tenon.1"
