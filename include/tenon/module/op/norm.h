@@ -4,7 +4,7 @@
  *     rms    in / sqrt(mean of squares + epsilon)
  *
  * The result is multiplied by WEIGHT, then BIAS is added; both are optional and have in's shape,
- * with stride 0 in all dimensions except the last.
+ * with stride 0 in all dimensions except the last, and in's dtype or f32.
  *
  * elementwise.h has the operands, USES bits and parameters.
  *

@@ -2,7 +2,7 @@
  *
  * The first `size` elements of the last dimension are rotated in pairs: (x, y) becomes
  * (x cos - y sin, x sin + y cos); the others are copied. COS and SIN have in's shape, except that
- * the last dimension is size / 2.
+ * the last dimension is size / 2, and in's dtype or f32.
  *
  *     halves  x is element i, y is element i + size / 2
  *     pairs   x is element 2 i, y is element 2 i + 1
