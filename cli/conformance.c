@@ -186,12 +186,10 @@ static int choose_by_module(const char *file, target *out, run *of)
     int code = choose_served(out, of);
     if (code || out->count > 0)
         return code;
-    fprintf(stderr, "tenon conformance: module %s provides no platform, %s; %s\n", of->module->name,
-            of->module->kernels > 0
-                ? "and its kernels are for platforms that are not available here"
-                : "and has no kernels",
-            of->module->platforms > 0 ? "another module provides its platform"
-                                      : "conformance tests platforms and kernels");
+    fprintf(
+        stderr,
+        "tenon conformance: module %s has no platform and no kernel that can be used here: %s\n",
+        of->module->name, of->module->message);
     return EXIT_UNAVAILABLE;
 }
 
@@ -237,8 +235,9 @@ static int run_platform(const target_platform *on, const conformance_setup *setu
         return report_absent(&err);
     if (!quietly && tn_platform_device_count(platform) > 0)
         print_begin(of, platform);
+    int width = name_width(options.kernels, options.kernel_count);
     tn_status status =
-        suite_run(platform, &options, quietly ? ignore_result : print_case, NULL, report, &err);
+        suite_run(platform, &options, quietly ? ignore_result : print_case, &width, report, &err);
     if (status)
         return report_absent(&err);
     of->platform_count++;
@@ -305,22 +304,20 @@ static void find_devices(void *user)
                       : choose_by_name(value_of(&request->platform), s->kernels, s->on, s->of);
 }
 
-/* Probes and device properties must also finish within the patience of a case. */
+/* Probes, device properties and what kernels admit must also finish within the patience of a case. */
 static int find_target(search *s, double patience)
 {
-    host_crash_words(
-        "tenon conformance: crashed while searching for devices: in an entry, a probe or "
-        "device_properties\n");
+    host_place("while searching for devices: in an entry, a probe or device_properties");
     host_ending ending = host_run_for(find_devices, s, patience);
-    host_crash_words(NULL);
-    if (ending == HOST_ENDED)
+    if (ending == HOST_ENDED) {
+        host_place(NULL);
         return s->code;
-    fprintf(stderr,
-            ending == HOST_LATE
-                ? "tenon conformance: devices were not found within %g s: an entry, a probe "
-                  "or device_properties blocks forever\n"
-                : "tenon conformance: the system could not create a thread to search for devices\n",
-            patience);
+    }
+    if (ending == HOST_LATE)
+        fprintf(stderr, "tenon conformance: blocked for %g s %s\n", patience, host_place_now());
+    else
+        fprintf(stderr,
+                "tenon conformance: the system could not create a thread to search for devices\n");
     (void)fflush(NULL);
     _Exit(ending == HOST_LATE ? EXIT_FAILURES_FOUND : EXIT_INTERNAL); /* that thread still runs */
 }

@@ -143,9 +143,11 @@ host_child host_fork(bool (*run)(void *user, char *text, size_t size), void *use
     return HOST_NO_FORK;
 }
 
-void host_crash_words(const char *words)
+static const char *_Atomic last_place;
+
+void host_place(const char *place)
 {
-    (void)words;
+    atomic_store(&last_place, place);
 }
 
 #else
@@ -225,13 +227,23 @@ host_child host_fork(bool (*run)(void *user, char *text, size_t size), void *use
 static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 enum { CRASHES = sizeof crashes / sizeof crashes[0] };
 static struct sigaction before[CRASHES];
-static const char *_Atomic last_words;
+static const char *_Atomic last_place;
+
+/* Safe in a signal handler. */
+static void write_place(const char *what, const char *place)
+{
+    const char *const parts[] = {"tenon conformance: ", what, " ", place, "\n"};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        if (write(STDERR_FILENO, parts[i], strlen(parts[i])) < 0)
+            return;
+    }
+}
 
 static void on_crash(int number)
 {
-    const char *words = atomic_exchange(&last_words, NULL);
-    if (words && write(STDERR_FILENO, words, strlen(words)) < 0)
-        words = NULL;
+    const char *place = atomic_exchange(&last_place, NULL);
+    if (place)
+        write_place("crashed", place);
     for (size_t i = 0; i < CRASHES; i++) {
         if (crashes[i] == number)
             sigaction(number, &before[i], NULL);
@@ -239,10 +251,19 @@ static void on_crash(int number)
     raise(number);
 }
 
-void host_crash_words(const char *words)
+static void on_exit_called(void)
+{
+    const char *place = atomic_exchange(&last_place, NULL);
+    if (!place)
+        return;
+    write_place("the process was ended by a call of exit", place);
+    _Exit(1);
+}
+
+void host_place(const char *place)
 {
     static bool is_watching;
-    atomic_store(&last_words, words);
+    atomic_store(&last_place, place);
     if (is_watching)
         return;
     is_watching = true;
@@ -250,6 +271,13 @@ void host_crash_words(const char *words)
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < CRASHES; i++)
         sigaction(crashes[i], &action, &before[i]);
+    (void)atexit(on_exit_called);
 }
 
 #endif
+
+const char *host_place_now(void)
+{
+    const char *place = atomic_load(&last_place);
+    return place ? place : "";
+}

@@ -28,8 +28,10 @@ host_child host_fork(bool (*run)(void *user, char *text, size_t size), void *use
  * `text`. */
 bool host_command(const char *line, char *text, size_t size);
 
-/* From now on, writes `words` to stderr if the process crashes. `words` must stay valid; NULL for
- * none. Signal handlers that were installed before still run. */
-void host_crash_words(const char *words);
+/* States what foreign code runs now: "in the case copy.2d". `place` must stay valid; NULL: none. If the
+ * process crashes, or foreign code calls exit(), that is written to stderr with the place. Signal
+ * handlers that were installed before still run; after exit() the exit code is 1. */
+void host_place(const char *place);
+const char *host_place_now(void); /* "" for none */
 
 #endif

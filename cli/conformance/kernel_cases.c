@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 enum { KERNEL_NAME = 104, CASE_NAME = 192, REASON = 320, REPEATS = 3 };
+enum { COMMAND = PROBLEM_TEXT + KERNEL_NAME + 64 };
 
 static const tn_dtype dtypes[] = {
 #define DTYPE(name, word, code, bits) name,
@@ -205,21 +206,35 @@ static bool takes_problem(const kernel_case *c, const char *problem, kernel_tall
     return takes;
 }
 
-TN_PRINTF(4, 5)
-static void note_wrong(kernel_tally *tally, const tn_check_args *args, uint64_t seed,
-                       const char *format, ...)
+/* Writes the command that repeats a check. */
+static void write_command(const tn_check_args *args, char *out, size_t size)
 {
-    char words[320];
+    snprintf(out, size, "`tenon check '%s' --kernel %s --seed %" PRIu64 "%s`", args->problem,
+             args->kernel, args->seed, args->flags & TN_CHECK_NONFINITE ? " --nonfinite" : "");
+}
+
+/* The place of a crash: the case, and the problem that it had come to. One case runs at a time. */
+static void enter_problem(const kernel_case *c, const tn_check_args *args)
+{
+    static char place[COMMAND + CASE_NAME];
+    char command[COMMAND];
+    write_command(args, command, sizeof command);
+    snprintf(place, sizeof place, "in the case %s; %s repeats it", c->name, command);
+    host_place(place);
+}
+
+TN_PRINTF(3, 4)
+static void note_wrong(kernel_tally *tally, const tn_check_args *args, const char *format, ...)
+{
+    char words[320], command[COMMAND];
     va_list arguments;
     va_start(arguments, format);
     if (vsnprintf(words, sizeof words, format, arguments) < 0)
         words[0] = '\0';
     va_end(arguments);
+    write_command(args, command, sizeof command);
     if (tally->wrong++ == 0)
-        snprintf(tally->first, sizeof tally->first,
-                 "%s; `tenon check '%s' --kernel %s --seed %" PRIu64 "%s` repeats it", words,
-                 args->problem, args->kernel, seed,
-                 args->flags & TN_CHECK_NONFINITE ? " --nonfinite" : "");
+        snprintf(tally->first, sizeof tally->first, "%s; %s repeats it", words, command);
 }
 
 /* Whether the kernel itself wrote the message: such messages begin with its device. */
@@ -229,30 +244,24 @@ static bool is_message_of(const char *device, const char *message)
     return strncmp(message, device, length) == 0 && message[length] == ':';
 }
 
-static void check_problem(const kernel_case *c, const char *problem, uint64_t seed,
-                          kernel_tally *tally)
+static void check_problem(const kernel_case *c, const tn_check_args *args, kernel_tally *tally)
 {
     tn_check_result result = {.struct_size = sizeof result};
     tn_error err = {0};
-    const tn_check_args args = {.struct_size = sizeof args,
-                                .problem = problem,
-                                .kernel = c->kernel.name,
-                                .seed = seed,
-                                .flags = problem_is_nonfinite(c->aspect) ? TN_CHECK_NONFINITE : 0};
-    tn_status status = tn_check(c->context, &args, &result, &err);
+    tn_status status = tn_check(c->context, args, &result, &err);
     bool is_refusal = status == TN_UNSUPPORTED || status == TN_REFUSED;
     if (is_refusal &&
-        (!is_message_of(c->device, err.message) || !takes_problem(c, problem, tally))) {
+        (!is_message_of(c->device, err.message) || !takes_problem(c, args->problem, tally))) {
         tn_text_fit(tally->refusal, sizeof tally->refusal, err.message);
         return;
     }
     tally->tried++;
     if (status) {
-        note_wrong(tally, &args, seed, "it accepts the problem, then fails with %s: %s",
+        note_wrong(tally, args, "it accepts the problem, then fails with %s: %s",
                    tn_status_name(status), err.message);
         tally->ended = status == TN_DEVICE_LOST;
     } else if (!result.ok) {
-        note_wrong(tally, &args, seed, "%s", result.text);
+        note_wrong(tally, args, "%s", result.text);
     }
 }
 
@@ -267,12 +276,18 @@ static void check_template(trial *t, const kernel_case *c, const char *template,
 {
     for (size_t d = 0; d < DTYPES && !tally->ended; d++) {
         char problem[PROBLEM_TEXT];
-        uint64_t seed = trial_bits(t) | 1;
+        const tn_check_args args = {.struct_size = sizeof args,
+                                    .problem = problem,
+                                    .kernel = c->kernel.name,
+                                    .seed = trial_bits(t) | 1,
+                                    .flags =
+                                        problem_is_nonfinite(c->aspect) ? TN_CHECK_NONFINITE : 0};
         if (!(c->kernel.dtypes >> d & 1) || !aspect_has_dtype(c->aspect, dtypes[d]) ||
             !problem_write(c->kernel.op, template, dtypes[d], c->device, draw_random, t, problem))
             continue;
+        enter_problem(c, &args);
         if (takes_problem(c, problem, tally))
-            check_problem(c, problem, seed, tally);
+            check_problem(c, &args, tally);
         tally->late = host_seconds() > until;
         tally->ended = tally->ended || tally->late;
     }
@@ -392,6 +407,8 @@ tn_status kernel_cases_find(const tn_platform *platform, const char *module, ker
     if (!room)
         return tn_fail(err, TN_OUT_OF_MEMORY, 0, "conformance", "no memory for the kernels");
     out->room = room;
+    const char *before = host_place_now();
+    host_place("while asking kernels what they accept: in `admit`, `workspace` or `cost`");
     tn_status status = permit_all(&room->context, err);
     kernel_search search = {
         .module = module, .device = tn_device_id(device), .context = room->context};
@@ -399,6 +416,7 @@ tn_status kernel_cases_find(const tn_platform *platform, const char *module, ker
         status = find_kernels(&search, err);
     if (!status)
         status = make_cases(&search, room, out, err);
+    host_place(before[0] ? before : NULL);
     free(search.found);
     return status;
 }

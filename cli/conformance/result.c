@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
-enum { NAME_WIDTH = 30 };
+enum { NAME_WIDTH = 30, NAME_WIDTH_MOST = 56 };
 
 bool run_is_sound(const run *of)
 {
@@ -79,12 +79,21 @@ void print_rule(const suite_case *c)
     printf("%-28s %s\n", c->name, c->rule);
 }
 
-void print_case(void *unused, const suite_result *result)
+int name_width(const suite_case *const *cases, size_t count)
 {
-    (void)unused;
-    int width = text_columns(result->of->name);
+    int width = NAME_WIDTH;
+    for (size_t i = 0; i < count; i++) {
+        int own = text_columns(cases[i]->name);
+        width = own > width && own <= NAME_WIDTH_MOST ? own : width;
+    }
+    return width;
+}
+
+void print_case(void *user, const suite_result *result)
+{
+    const int own = text_columns(result->of->name), width = *(const int *)user;
     printf("  ");
-    text_cell(result->of->name, width > NAME_WIDTH ? width : NAME_WIDTH);
+    text_cell(result->of->name, own > width ? own : width);
     printf(" %s%s%s", paint(paint_of_outcome(result->ended)), outcome_word(result->ended),
            paint(PAINT_NONE));
     putchar('\n');

@@ -26,7 +26,10 @@ bool run_is_empty(const run *of);
 
 void print_begin(const run *of, const tn_platform *platform);
 void print_rule(const suite_case *c);
-void print_case(void *unused, const suite_result *result); /* a suite_listener */
+
+/* The width of the column of names in which the cases fit, and those of the device interface. */
+int name_width(const suite_case *const *cases, size_t count);
+void print_case(void *width, const suite_result *result); /* a suite_listener; `width` is int * */
 void print_end(const run *of, const suite_report *report);
 
 void write_run(const run *of, const char *command_name); /* JSON, to stdout */

@@ -137,8 +137,10 @@ static void run_case(const suite_case *c, const subject *on, const suite_options
         memcpy(result->text, a->trial.text, sizeof result->text);
         end(a);
     } else if (ending == HOST_LATE) {
+        const char *problem = strchr(host_place_now(), ';'); /* of a kernel: how to repeat it */
         snprintf(result->text, sizeof result->text,
-                 "did not finish within %g s: a call blocks forever", on->patience);
+                 "did not finish within %g s: a call blocks forever%s", on->patience,
+                 problem ? problem : "");
         report->late++; /* the attempt now belongs to the thread */
     } else {
         snprintf(result->text, sizeof result->text,
@@ -174,15 +176,15 @@ typedef struct suite_run_state {
 
 static void run_one(const suite_run_state *s, const suite_case *c)
 {
-    static char words[256];
-    snprintf(words, sizeof words, "tenon conformance: crashed in the case %s\n", c->name);
-    host_crash_words(words);
+    static char place[256];
+    snprintf(place, sizeof place, "in the case %s", c->name);
+    host_place(place);
     run_case(c, s->on, s->options, s->out);
     suite_result *result = &s->out->results[s->out->count - 1];
     judge_result(result, s->options);
     s->out->counts[result->ended]++;
     s->listener(s->user, result);
-    host_crash_words(NULL);
+    host_place(NULL);
 }
 
 static void run_kernels(const suite_run_state *s)

@@ -86,8 +86,8 @@ class Faults(Faulty):
         """Before the first case: within the patience, and by name."""
         done = self.never.result()
         self.assertEqual(done.returncode, 1)
-        self.assertIn("devices were not found within 1 s: an entry, a probe or device_properties "
-                      "blocks forever\n", done.stderr)
+        self.assertIn("blocked for 1 s while searching for devices: in an entry, a probe or "
+                      "device_properties\n", done.stderr)
         if not script.build.sanitizers:
             done = self.suite("property-crashes")
             self.assertEqual(done.returncode, -signal.SIGSEGV)

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -98,6 +99,32 @@ class Kernels(script.Case):
                 self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
                 result, = json.loads(done.stdout)["results"]
                 self.assertIn(result["message"], results[case]["text"])
+
+    def test_a_crash_names_its_problem(self):
+        """So do a call of exit and a call that never returns."""
+        problem = rf"in the case {MATMUL}.alpha; `tenon check 'matmul:\S+,alpha=\S+@lathe:0' --kernel lathe.lathe.matmul "
+        for fault, words in (("crashes", "crashed "), ("exits", "the process was ended by a call of exit ")):
+            if fault == "crashes" and script.build.sanitizers:
+                continue  # a sanitizer reports crashes its own way
+            done = script.run(script.build.tenon, "conformance", "--module", self.module("lathe"), "--case",
+                              f"{MATMUL}.alpha", env=script.environment(KERNEL_FAULT=fault))
+            self.assertEqual(done.returncode, 1 if fault == "exits" else -signal.SIGSEGV)
+            self.assertRegex(done.stderr, f"tenon conformance: {words}{problem}--seed \\d+` repeats it\n$")
+        done = script.run(script.build.tenon, "conformance", "--module", self.module("lathe"), "--case",
+                          f"{MATMUL}.alpha", "--patience", "1", "--json",
+                          env=script.environment(KERNEL_FAULT="hangs"))
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(json.loads(done.stdout)["platforms"][0]["results"][0]["text"],
+                         "did not finish within 1 s: a call blocks forever; `tenon check 'matmul:\\S+' .* repeats it")
+
+    def test_a_crash_while_kernels_are_asked(self):
+        if script.build.sanitizers:
+            self.skipTest("a sanitizer reports crashes its own way")
+        done = script.run(script.build.tenon, "conformance", "--module", self.module("lathe-cpu"),
+                          env=script.environment(KERNEL_FAULT="admit-crashes"))
+        self.assertEqual(done.returncode, -signal.SIGSEGV)
+        self.assertEqual(done.stderr, "tenon conformance: crashed while asking kernels what they accept: in "
+                         "`admit`, `workspace` or `cost`\n")
 
     def test_kernels_without_a_platform(self):
         document, results = self.ask(module="lathe-cpu")

@@ -7,6 +7,7 @@
 #include "tenon/module/platform.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdlib.h>
 
 #ifdef KERNELS_ONLY
@@ -86,6 +87,12 @@ static tn_status multiply(const tn_run *run, tn_error *err)
     const tn_layout *out = &run->op->operand[TN_MATMUL_OUT];
     void *to = tn_operand(run, TN_MATMUL_OUT);
     double alpha = has_fault("ignores-alpha") ? 1 : mm->alpha;
+    if (has_fault("crashes"))
+        raise(SIGSEGV);
+    if (has_fault("exits"))
+        exit(0);
+    while (has_fault("hangs"))
+        continue;
     if (has_fault("refuses-late"))
         return tn_fail(err, TN_UNSUPPORTED, 0, "lathe", "not today");
     for (int64_t i = 0; i < mm->m; i++) {
@@ -116,6 +123,8 @@ static tn_status add(const tn_run *run, tn_error *err)
 static tn_status admit_sums(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
     (void)row;
+    if (has_fault("admit-crashes"))
+        raise(SIGSEGV);
     if (TN_PARAMS(query->op, elementwise)->kind != TN_BINARY_ADD)
         return tn_refuse(why, TN_REFUSE_OTHER, "kind", TN_BINARY_ADD,
                          TN_PARAMS(query->op, elementwise)->kind);
