@@ -27,6 +27,10 @@ static tn_status check_abi(tni_record *record, const tn_module *table)
                                TN_UP_TO(tn_module, abi_minor), table->struct_size);
     record->abi_major = table->abi_major;
     record->abi_minor = table->abi_minor;
+    if (table->abi_major == 0 && table->abi_minor == 0)
+        return tni_record_stop(record, TN_INCOMPATIBLE, "write TN_MODULE_ABI after struct_size",
+                               "its table has no module ABI; this Tenon has %d.%d",
+                               TN_MODULE_ABI_MAJOR, TN_MODULE_ABI_MINOR);
     if (table->abi_major != TN_MODULE_ABI_MAJOR || table->abi_minor != TN_MODULE_ABI_MINOR)
         return tni_record_stop(record, TN_INCOMPATIBLE,
                                "build the module with the headers of this Tenon",

@@ -2,6 +2,7 @@
 #include "base/checked.h"
 #include "inside.h"
 #include "rows.h"
+#include "tenon/module/kernel.h"
 
 enum { NOTE = 1536 };
 
@@ -131,6 +132,59 @@ static void fill_platforms(const tni_registry *registry, const tni_record *recor
                       "with TN_MODULE_REPLACE";
 }
 
+/* Returns the module before `record` that has a kernel of this name and is used; NULL for none. */
+static const tni_record *find_kernel_before(const tni_registry *registry, const tni_record *record,
+                                            const char *name)
+{
+    for (size_t i = 0; registry->records.items[i] != record; i++) {
+        const tni_record *other = registry->records.items[i];
+        const tn_kernel_row *const *row = tni_record_counts(other) ? other->table->kernels : NULL;
+        for (; row && *row; row++) {
+            if (strcmp((*row)->name, name) == 0)
+                return other;
+        }
+    }
+    return NULL;
+}
+
+static bool platform_exists(const tni_registry *registry, const char *name)
+{
+    for (int32_t kind = TN_PLATFORM_CPU; kind < TN_PLATFORM_OOT; kind++) {
+        if (strcmp(tni_kind_word(kind), name) == 0)
+            return true;
+    }
+    return find_offerers(registry, name).first != NULL;
+}
+
+/* For a ready module: reports the first kernel that is not used because its name exists already, and
+ * the first whose platform no module has. As fill_platforms, and after it. */
+static void fill_kernels(const tni_registry *registry, const tni_record *record, char *note,
+                         tn_module_report *out)
+{
+    const tn_kernel_row *twin = NULL, *stray = NULL;
+    const tni_record *first = NULL;
+    const tn_kernel_row *const *row = out->status ? NULL : record->table->kernels;
+    for (; row && *row; row++) {
+        const tni_record *other = twin ? NULL : find_kernel_before(registry, record, (*row)->name);
+        twin = other ? *row : twin;
+        first = other ? other : first;
+        stray = !stray && !platform_exists(registry, (*row)->platform) ? *row : stray;
+    }
+    size_t used = strlen(note);
+    if (twin)
+        snprintf(note + used, NOTE - used,
+                 "; kernel %s is ignored: module %s, which came first, has a kernel of this name",
+                 twin->name, first->name);
+    used = strlen(note);
+    if (stray)
+        snprintf(note + used, NOTE - used,
+                 "; kernel %s is not used: no module has its platform, \"%s\"", stray->name,
+                 stray->platform);
+    if ((twin || stray) && !out->remedy[0])
+        out->remedy = twin ? "give the kernel another name"
+                           : "correct the row's platform, or install the module that has it";
+}
+
 static void fill_place(tn_module_place *out, const tni_place *place)
 {
     *out = (tn_module_place){
@@ -193,6 +247,7 @@ tn_status tni_registry_list(tni_registry *registry, tn_module_list **out, tn_err
         fill_report(report, record);
         fill_refusal(report, record);
         fill_platforms(registry, record, note, report);
+        fill_kernels(registry, record, note, report);
     }
     add_places(list, &registry->requests, requests);
     add_places(list, &registry->standing, standing);

@@ -1,4 +1,6 @@
 /* Platforms that the program contains: registered, replacing others, taken back. */
+#include "tenon/module/kernel.h"
+#include "tenon/module/op/fill.h"
 #include "world.h"
 
 #include "os/thread.h"
@@ -218,6 +220,82 @@ static void report_says_who_serves_instead(void **state)
     tni_registry_destroy(registry);
 }
 
+static tn_status run_nothing(const tn_run *run, tn_error *err)
+{
+    (void)run, (void)err;
+    return TN_OK;
+}
+
+static const tn_dtype f32_alone[] = {TN_F32, 0};
+
+#define KERNEL(row, row_name, row_platform)                      \
+    static const tn_kernel_row row = {.struct_size = sizeof row, \
+                                      .name = row_name,          \
+                                      .platform = row_platform,  \
+                                      .op = TN_OP_FILL,          \
+                                      .version = 1,              \
+                                      .dtypes = f32_alone,       \
+                                      .flops_per_us = 1,         \
+                                      .bytes_per_us = 1,         \
+                                      .run = run_nothing}
+KERNEL(acme_fill, "acme.fill", "acme");
+KERNEL(stray_fill, "stray.fill", "nowhere");
+
+/* Kernels for a platform that a known kind has, and is absent; and of a name that is new. */
+static tn_status first_kernels(const tn_host *host, const tn_module **out, tn_error *err)
+{
+    KERNEL(cuda_fill, "cuda.fill", "cuda");
+    static const tn_kernel_row *const rows[] = {&acme_fill, &cuda_fill, NULL};
+    static const tn_module module = {.struct_size = sizeof module,
+                                     TN_MODULE_ABI,
+                                     .name = "first",
+                                     .version = "1",
+                                     .kernels = rows};
+    (void)host, (void)err;
+    *out = &module;
+    return TN_OK;
+}
+
+static tn_status second_kernels(const tn_host *host, const tn_module **out, tn_error *err)
+{
+    static const tn_kernel_row *const rows[] = {&stray_fill, &acme_fill, NULL};
+    static const tn_module module = {.struct_size = sizeof module,
+                                     TN_MODULE_ABI,
+                                     .name = "second",
+                                     .version = "1",
+                                     .kernels = rows};
+    (void)host, (void)err;
+    *out = &module;
+    return TN_OK;
+}
+
+/* Kernels that are never used, because of their name or their platform, are reported. */
+static void report_says_which_kernels_are_not_used(void **state)
+{
+    static const tni_builtin builtins[] = {
+        {"acme", NULL}, {"first", first_kernels}, {"second", second_kernels}, {NULL, NULL}};
+    static tni_builtin list_of[4];
+    tni_registry *registry = NULL;
+    tn_module_list *list = NULL;
+    tn_error err;
+    (void)state;
+    memcpy(list_of, builtins, sizeof list_of);
+    list_of[0].entry = entry_of(WORLD_ACME);
+    const tni_registry_params params = {.builtins = list_of};
+    assert_int_equal(tni_registry_create(&params, &registry, &err), TN_OK);
+    assert_int_equal(tni_registry_list(registry, &list, &err), TN_OK);
+    assert_string_equal(module_of(list, "first")->message, "offers 2 kernels");
+    assert_string_equal(module_of(list, "first")->remedy, "");
+    assert_string_equal(
+        module_of(list, "second")->message,
+        "offers 2 kernels; kernel acme.fill is ignored: module first, which came "
+        "first, has a kernel of this name; kernel stray.fill is not used: no module "
+        "has its platform, \"nowhere\"");
+    assert_string_equal(module_of(list, "second")->remedy, "give the kernel another name");
+    tn_module_list_release(list);
+    tni_registry_destroy(registry);
+}
+
 /* A replacement shows in the report of who is replaced, for as long as it lasts. */
 static void report_follows_replacements(void **state)
 {
@@ -396,6 +474,7 @@ int main(void)
         cmocka_unit_test(what_stops_is_said_and_leaves_nothing),
         cmocka_unit_test(another_kind_is_refused),
         cmocka_unit_test(report_says_who_serves_instead),
+        cmocka_unit_test(report_says_which_kernels_are_not_used),
         cmocka_unit_test(report_follows_replacements),
         cmocka_unit_test(who_is_overtaken_was_not_refused),
         cmocka_unit_test(report_says_what_became_of_it),
