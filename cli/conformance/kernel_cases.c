@@ -216,7 +216,7 @@ static void write_command(const tn_check_args *args, char *out, size_t size)
 /* The place of a crash: the case, and the problem that it had come to. One case runs at a time. */
 static void enter_problem(const kernel_case *c, const tn_check_args *args)
 {
-    static char place[COMMAND + CASE_NAME];
+    static char place[COMMAND + CASE_NAME + 32];
     char command[COMMAND];
     write_command(args, command, sizeof command);
     snprintf(place, sizeof place, "in the case %s; %s repeats it", c->name, command);
@@ -226,15 +226,16 @@ static void enter_problem(const kernel_case *c, const tn_check_args *args)
 TN_PRINTF(3, 4)
 static void note_wrong(kernel_tally *tally, const tn_check_args *args, const char *format, ...)
 {
-    char words[320], command[COMMAND];
+    char words[320], command[COMMAND], whole[sizeof words + COMMAND + 16];
     va_list arguments;
     va_start(arguments, format);
     if (vsnprintf(words, sizeof words, format, arguments) < 0)
         words[0] = '\0';
     va_end(arguments);
     write_command(args, command, sizeof command);
+    snprintf(whole, sizeof whole, "%s; %s repeats it", words, command);
     if (tally->wrong++ == 0)
-        snprintf(tally->first, sizeof tally->first, "%s; %s repeats it", words, command);
+        tn_text_fit(tally->first, sizeof tally->first, whole);
 }
 
 /* Whether the kernel itself wrote the message: such messages begin with its device. */
