@@ -147,7 +147,7 @@ static tn_status verbose(void *self, int32_t level, tn_error *err)
 }
 
 #if defined(__x86_64__) || defined(_M_X64)
-#define REMEDY "install Intel's oneMKL (Debian: intel-mkl, in non-free; pip: mkl)"
+#define REMEDY "install oneMKL (Debian non-free: intel-mkl, pip: mkl)"
 #else
 #define REMEDY "use openblas instead: Intel's oneMKL exists for x86-64 only"
 #endif
