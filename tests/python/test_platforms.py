@@ -436,3 +436,41 @@ def test_metadata_as_upstream_gives_it(cpu, random):
             impl.forward(q, k, v, *given[:1], *(given[1:] or (None,)))
     with pytest.raises(TypeError, match="found 6 arguments"):
         impl.forward(q, k, v, None, meta, meta)
+
+
+class Accelerator(Platform):
+    """As somebody outside of FastVideo writes one."""
+
+    _enum = PlatformEnum.OOT
+    device_name = "acme"
+    device_type = "acme"
+    supported_quantization = ["w8"]
+
+    @classmethod
+    def get_device_capability(cls, device_id=0):
+        return DeviceCapability(7, 5)
+
+    @classmethod
+    def get_attn_backend_cls(cls, selected_backend, head_size, dtype):
+        return "acme.Attention"
+
+
+def test_platforms_in_python():
+    mine = Accelerator()
+    for one in (mine, Accelerator):  # queries are the class's, too
+        assert one.is_out_of_tree() and not one.is_cuda() and one.device_name == one.device_type == "acme"
+        assert one.get_device_capability() == (7, 5) and one.get_attn_backend_cls(None, 64, None) == "acme.Attention"
+        assert one.get_cpu_architecture() is current_platform.get_cpu_architecture()
+        assert one.has_unified_memory() is False and one.device_count() == 0
+    assert Accelerator.has_device_capability((7, 0)) and not Accelerator.has_device_capability(80)
+    assert pickle.loads(pickle.dumps(mine)) == mine and isinstance(pickle.loads(pickle.dumps(mine)), Accelerator)
+
+
+def test_classes_of_platforms_answer():
+    class Processor(Platform):
+        _enum = PlatformEnum.CPU
+
+    assert Processor.is_cpu() and Processor.device_type == "cpu" and Processor.device_count() == 1
+    assert Processor.get_device_name() == tenon.platforms.platform("cpu").get_device_name()
+    assert Processor.get_attn_backend_cls("TORCH_SDPA", 64, "f32").endswith(".TORCH_SDPA")
+    assert Platform.has_unified_memory() is False and not UnspecifiedPlatform.is_cuda_alike()

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import functools
+import inspect
 import logging
 import sys
 from ctypes import byref, c_char_p, c_int32
@@ -120,13 +122,29 @@ class Platform:
     (True, 1, None)
     >>> cpu.get_attn_backend_cls(AttentionBackendEnum.FLASH_ATTN, 64, "float32")
     'tenon.platforms.attention.FLASH_ATTN'
+
+    A class that derives from it is made without arguments, has an `_enum`, and overrides what it knows better:
+
+    >>> class Mine(Platform):
+    ...     _enum, device_name, device_type = PlatformEnum.OOT, "mine", "mine"
+    >>> Mine.is_out_of_tree(), Mine().device_name, Mine.device_type
+    (True, 'mine', 'mine')
     """
 
     _enum: PlatformEnum
 
-    def __init__(self, address: int) -> None:
-        self.address = address
-        self._enum = PlatformEnum(lib.tn_platform_kind(address))
+    def __init__(self, address: int | None = None) -> None:
+        """The library's platform; without an address, that of the class's `_enum`, or none."""
+        self.address = _address_of(type(self)) if address is None else address
+        if not hasattr(type(self), "_enum"):
+            self._enum = PlatformEnum(lib.tn_platform_kind(self.address))
+
+    @classmethod
+    def _representative(cls) -> Platform:
+        """Answers for the class."""
+        if cls not in _representatives:
+            _representatives[cls] = cls()
+        return _representatives[cls]
 
     name = property(lambda self: text(lib.tn_platform_name(self.address)), doc='"cuda".')
     device_name = property(lambda self: text(lib.tn_platform_device_name(self.address)),
@@ -262,6 +280,13 @@ class Platform:
             logger.error("whether devices are joined by NVLink is unknown: %s", error.message)
             return False
 
+    def has_unified_memory(self, device_id: int = 0) -> bool:
+        """Whether a device's memory is the host's, so that nothing is gained by moving data there; False when unknown."""
+        _given.number("device_id", device_id, *_given.INT32)
+        if self.is_mps() or self.is_cpu() or self.device_count() == 0:
+            return self.is_mps()
+        return bool(self._device(device_id).properties.is_integrated)
+
     def get_device_name(self, device_id: int = 0) -> str:
         """ "NVIDIA H200"."""
         return str(self._device(device_id).name)
@@ -381,7 +406,40 @@ class Platform:
         return hash(self.address)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return platform, (self.name,)
+        return (platform, (self.name,)) if type(self) is Platform else (type(self), ())
+
+
+_representatives: dict[type[Platform], Platform] = {}
+
+
+class _Query:
+    """A method or property that a class answers, too, as upstream's class methods do."""
+
+    def __init__(self, of: Any) -> None:
+        self._of = of
+        functools.update_wrapper(self, of.fget if isinstance(of, property) else of)  # type: ignore[arg-type]
+        self.__doc__ = of.__doc__
+
+    def __get__(self, instance: Platform | None, owner: type[Platform]) -> Any:
+        return self._of.__get__(owner._representative() if instance is None else instance, owner)
+
+
+def _let_classes_answer(cls: type[Platform]) -> None:
+    """Makes queries of the public methods and properties."""
+    for name, value in list(vars(cls).items()):
+        if not name.startswith("_") and (isinstance(value, property) or inspect.isfunction(value)):
+            setattr(cls, name, _Query(value))
+
+
+def _address_of(cls: type[Platform]) -> int:
+    """The platform that a class stands for by its `_enum`; the unspecified one for none and for a stranger's."""
+    kind: PlatformEnum = getattr(cls, "_enum", PlatformEnum.UNSPECIFIED)
+    if kind in (PlatformEnum.UNSPECIFIED, PlatformEnum.OOT):
+        return int(lib.tn_platform_unspecified())
+    return take(lib.tn_platform_get, kind.name.lower().encode())
+
+
+_let_classes_answer(Platform)
 
 
 class UnspecifiedPlatform(Platform):
