@@ -171,11 +171,97 @@ def test_inductor_writes_code(sample, monkeypatch):
     compile(code, "generated", "exec")
 
 
+def generated(device_type, model, given):
+    """The program that Inductor writes for a model."""
+    from torch._inductor.debug import DebugContext
+    from torch._inductor.graph import GraphLowering
+    from torch._inductor.virtualized import V
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    with FakeTensorMode() as mode:
+        fakes = [torch.empty(shape, device=f"{device_type}:0") for shape in given]
+        graph = GraphLowering(make_fx(model)(*fakes), shape_env=None)
+        with V.set_fake_mode(mode), V.set_graph_handler(graph), V.set_debug_handler(DebugContext()):
+            graph.run(*fakes)
+            code = graph.codegen()[0]
+    return getattr(code, "value", code)
+
+
+def test_devices_that_run_triton_are_guarded(sample, monkeypatch):
+    """Inductor treats them as accelerators."""
+    from torch._inductor import utils
+
+    monkeypatch.setattr("torch.utils._triton.triton_hash_with_backend", lambda *_: "any")
+    monkeypatch.setattr("torch._inductor.scheduler.has_triton", lambda: True)
+    assert sample.is_gpu() is False and device_interface.interface("cpu").is_gpu() is False
+    monkeypatch.setattr(sample, "is_triton_capable", classmethod(lambda cls, device=None: True))
+    assert sample.is_gpu() is True
+    monkeypatch.setattr(utils, "GPU_TYPES", [*utils.GPU_TYPES])
+    device_interface.register("sample", "privateuseone")
+    assert utils.is_gpu("privateuseone") and utils.device_need_guard("privateuseone")
+    code = generated("privateuseone", lambda x: torch.sin(x) + 1, [(8, 64)])
+    assert "with __import__('tenon.device_interface').device_interface.interface('sample').device(0):" in code
+    monkeypatch.undo()
+    device_interface.register("sample", "privateuseone")
+
+
+def test_what_changes_the_code_is_in_the_key_of_the_cache(sample):
+    import json
+
+    told = sample.get_cache_system_info()
+    assert json.loads(json.dumps(told)) == told and told["platform"] == "sample"
+    assert told["devices"] == [{"name": "Seed sample", "architecture": "", "multi_processor_count": 80,
+                                "capability": [0, 0]}]
+
+
+def test_code_generators_are_passed():
+    from torch._inductor.codegen.common import (get_wrapper_codegen_for_device, init_backend_registration)
+    from torch._inductor.codegen.cpp_wrapper_cpu import CppWrapperCpu
+    from torch._inductor.codegen.wrapper_fxir import WrapperFxCodegen
+
+    class Cpp(CppWrapperCpu):
+        pass
+
+    class Fx(WrapperFxCodegen):
+        pass
+
+    init_backend_registration()
+    device_interface.register("sample", "privateuseone", cpp_wrapper=Cpp, fx_wrapper=Fx)
+    assert get_wrapper_codegen_for_device("privateuseone", cpp_wrapper=True) is Cpp
+    assert get_wrapper_codegen_for_device("privateuseone", fx_wrapper=True) is Fx
+    device_interface.register("sample", "privateuseone")
+    assert get_wrapper_codegen_for_device("privateuseone", cpp_wrapper=True) is not Cpp
+    assert get_wrapper_codegen_for_device("privateuseone", fx_wrapper=True) is WrapperFxCodegen
+
+
+TEXTS = ["cpp_device_guard", "cpp_aoti_device_guard", "cpp_stream_guard", "cpp_aoti_stream_guard", "cpp_getStreamFromExternal",
+         "kernel_header", "kernel_driver", "cpp_stream_type", "aoti_get_stream", "cpp_kernel_type", "cpp_device_ptr",
+         "tma_descriptor_helpers"]
+
+
+def test_texts_in_c():
+    """What a program names is in its header; of PyTorch's own devices the texts are PyTorch's."""
+    from torch._inductor.codegen.common import get_device_op_overrides
+
+    ours = device_interface.OpOverrides("sample", "privateuseone")
+    header = ours.kernel_header()
+    for name in TEXTS:
+        assert isinstance(getattr(ours, name)(), str), name
+    for name in ("cpp_device_guard", "cpp_stream_guard", "cpp_getStreamFromExternal", "aoti_get_stream"):
+        assert getattr(ours, name)() in header, name
+    assert ours.aten_device_type() == "at::kPrivateUse1" and "at::kPrivateUse1" in header and "DEVICE_TYPE" not in header
+    theirs, cuda = get_device_op_overrides("cuda"), device_interface.OpOverrides("cuda", "cuda")
+    for name in ("cpp_device_guard", "kernel_header", "cpp_stream_type", "aten_device_type"):
+        assert getattr(cuda, name)() == getattr(theirs, name)(), name
+
+
 WRONG = {
     "platform needs a str, found NoneType": lambda: device_interface.interface(None),
     r"platform: 'cpu\\x00junk' has a NUL": lambda: device_interface.interface("cpu\0junk"),
     "platform needs a str, found bytes": lambda: device_interface.register(b"cpu"),
     "device_type needs a str, found int": lambda: device_interface.register("cpu", 7),
+    "device_type is needed beside a class": lambda: device_interface.register(device_interface.TenonInterface),
     "device needs a whole number, found float": lambda: device_interface.interface("cpu").set_device(1.5),
     "device needs a whole number, found list": lambda: device_interface.interface("cpu").exchange_device([0]),
     "device needs a whole number, found dict": lambda: device_interface.interface("cpu").maybe_exchange_device({}),
@@ -256,14 +342,34 @@ except tenon.errors.AlreadyExistsError as error:
 
 
 def test_streams_are_made_as_pytorch_makes_them(sample):
-    assert sample.Stream().device.id == sample.Event().device.id == "sample:0"
-    assert device_interface.interface("cpu").Stream().device.id == "cpu:0"
-    assert sample.Stream(device="privateuseone:0", priority=-1).device.id == "sample:0"
-    assert sample.Stream(torch.device("privateuseone", 0), priority="low").device.id == "sample:0"
+    spare = torch.device("privateuseone", 0)
+    assert sample.Stream().device == sample.Event().device == spare
+    assert device_interface.interface("cpu").Stream().device == torch.device("cpu", 0)
+    assert sample.Stream(device="privateuseone:0", priority=-1).priority == "high"
+    assert sample.Stream(spare, priority="low").device == spare
     assert isinstance(sample.current_stream(), sample.Stream)
     for given, told in ((("cuda:0",), "none of sample"), (("sample:x",), "needs a type and a number")):
         with pytest.raises(tenon.errors.InvalidArgumentError, match=told):
             sample.Stream(*given)
+
+
+def test_streams_and_events_are_pytorchs(sample):
+    """Dynamo traces what derives from PyTorch's classes."""
+    for made in (sample, device_interface.interface("cpu")):
+        stream, event = made.Stream(), made.Event(enable_timing=True)
+        assert isinstance(stream, torch.Stream) and isinstance(event, torch.Event)
+        base = {name: getattr(torch.Stream, name).__get__(stream) for name in ("stream_id", "device_index")}
+        assert base == {"stream_id": stream.stream_id, "device_index": 0} and stream.stream_id != 0
+        event.record(stream)
+        later = stream.record_event()
+        assert isinstance(later, made.Event) and later.query() and event.device == stream.device
+        other = made.Stream()
+        other.wait_stream(stream)
+        other.wait_event(event)
+        with stream:
+            assert made.current_stream() == stream
+        assert made.current_stream() != stream
+    assert sample.exposes_streams()
 
 
 def test_streams_are_set(sample):

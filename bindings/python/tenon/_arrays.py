@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-CPU, CUDA = 1, 2
+CPU, CUDA, SPARE_PLACE = 1, 2, 12
 READ_ONLY = 1
 JAX = ("jax", "jaxlib")
 MOST_LAYOUTS = 4096
@@ -80,6 +80,8 @@ def wrapped_stream(device: str, raw: int) -> int:
                          else Stream._lent(lib.tn_stream_default(on.address)))
     return int(_streams[key].address)
 
+
+SPARE_NUMBERS: dict[int, int] = {}  # DLPack's number of a device of PyTorch's spare type, by its index there
 
 PLATFORMS = {2: "cuda", 10: "rocm"}  # of DLPack's types of devices, those with streams of the vendor's
 
@@ -175,7 +177,8 @@ class TorchKind(Kind):
         self.dtypes = {word: getattr(torch, name) for word, name in _dtypes.NAME.items()
                        if hasattr(torch, name)}
         self.numbers = {dtype: _dtypes.NUMBER[word] for word, dtype in self.dtypes.items()}
-        self.places = dict(self.PLACES, cuda=10) if torch.version.hip else self.PLACES
+        self.places = dict(self.PLACES, cuda=10) if torch.version.hip else dict(self.PLACES)
+        self.spare_name = torch._C._get_privateuse1_backend_name
         self.strided = torch.strided
         self.platform = "rocm" if torch.version.hip else "cuda"
         # The quick one is what compiled code calls; builds without CUDA do not have it.
@@ -219,6 +222,8 @@ class TorchKind(Kind):
             raise self._refusal(array, dual=True)
         at = array.device
         place = self.places.get(at.type)
+        if place is None and at.type == self.spare_name():  # it was renamed
+            place = self.places[at.type] = self.PLACES["privateuseone"]
         if place is None:
             raise errors.UnavailableError(
                 f'tensors on "{at}" have no memory that Tenon can reach', "unavailable", "tenon")
@@ -230,7 +235,10 @@ class TorchKind(Kind):
             raise errors.invalid(
                 f"expected a tensor with memory, got one of {array.numel()} elements whose storage is empty, as that of a "
                 "freed, zero or functional tensor is; restore its storage, or clone() it")
-        tensor = make_tensor(address, shape, array.stride(), 1, number, array, 0, place, at.index or 0)
+        index = at.index or 0
+        if place == SPARE_PLACE:
+            index = SPARE_NUMBERS.get(index, index)
+        tensor = make_tensor(address, shape, array.stride(), 1, number, array, 0, place, index)
         if place != CPU:
             tensor.source = (self, array)
         return tensor

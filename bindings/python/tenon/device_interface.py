@@ -1,8 +1,9 @@
 """Any platform of Tenon's as a device of PyTorch's compiler.
 
-`register("acme", "privateuseone")` is all that Inductor needs to generate code for the devices of an
-out-of-tree module: the interface, the op overrides and the code generators. The interface answers from Tenon;
-its Worker answers from a snapshot, and so works in processes that were forked to compile.
+`register("acme")` is all that Inductor needs to generate code for the devices of an out-of-tree module: the interface,
+the op overrides and the code generators. PyTorch's spare type of devices gets the platform's name, and tensors:
+`torch.empty(3, device="acme")` has Tenon's memory. The interface answers from Tenon; its Worker answers from a snapshot,
+and so works in processes that were forked to compile.
 
 Where the interface's numbers are concerned, -1 is no device everywhere, and changes nothing.
 
@@ -33,15 +34,12 @@ from torch._dynamo.device_interface import (
     get_registered_device_interfaces,
     register_interface_for_device,
 )
-from torch._inductor.codegen.common import (
-    DeviceOpOverrides,
-    register_backend_for_device,
-    register_device_op_overrides,
-)
+from torch._inductor.codegen.common import register_backend_for_device, register_device_op_overrides
 
-from . import _abi, _devices, _dtypes, _given, errors, platforms
+from . import _abi, _devices, _dtypes, _given, _torch_device, errors, platforms
 from ._handles import call, take
 from ._library import lib, text
+from ._op_overrides import INTERFACE, OpOverrides
 
 # The names that Inductor's heuristics read, by Tenon's.
 NAMES = {
@@ -55,7 +53,7 @@ NAMES = {
 }
 
 
-SPARE = "privateuseone"  # PyTorch's type for devices that it does not know, until it is renamed
+SPARE = _torch_device.SPARE
 
 _types: dict[str, set[str]] = {}  # what a torch.device of a platform may have as its type
 
@@ -67,6 +65,12 @@ def _learn_types(platform: str, *registered: str) -> None:
 def _types_of(platform: str) -> set[str]:
     known = _types[platform]
     return known | {torch._C._get_privateuse1_backend_name()} if SPARE in known else known
+
+
+def torch_type(platform: str) -> str:
+    """The type that PyTorch has for devices of a platform; that of the host where it has none."""
+    kinds = sorted(_types_of(platform), key=lambda kind: kind in (SPARE, platform))
+    return next((torch.device(kind).type for kind in kinds if _torch_device.is_known(kind)), "cpu")
 
 
 def index_of(device: Any, platform: str) -> int | None:
@@ -86,31 +90,82 @@ def properties_of(raw: _abi.DeviceProperties) -> types.SimpleNamespace:
                                  minor=ours.minor, **found)
 
 
-class Event(_devices.Event):
-    """An event as the benchmarker makes it; on the current device of its platform."""
+def _number_of(device: Any, platform: str) -> int:
+    """The number in a device; that of the current one where there is none."""
+    number = index_of(device, platform)
+    return int(lib.tn_device_current(_platform(platform))) if number is None else number
+
+
+class Event(_devices.Event, torch.Event):  # type: ignore[misc]
+    """An event as the benchmarker makes it, and a torch.Event; on the current device of its platform."""
 
     platform = ""
+
+    def __new__(cls, *_: Any, **__: Any) -> Event:
+        return torch.Event.__new__(cls, device=_linked_type(cls.platform))
 
     def __init__(self, enable_timing: bool = False, blocking: bool = False,
-                 interprocess: bool = False) -> None:
-        number = lib.tn_device_current(_platform(self.platform))
-        super().__init__(enable_timing, blocking, interprocess, on=f"{self.platform}:{number}")
+                 interprocess: bool = False, *, device: Any = None) -> None:
+        super().__init__(enable_timing, blocking, interprocess, on=f"{self.platform}:{_number_of(device, self.platform)}")
+
+    @property
+    def device(self) -> Any:
+        """Where it is, as PyTorch has it."""
+        return torch.device(torch_type(self.platform), lib.tn_device_index(lib.tn_event_device(self.address)))
 
 
-class Stream(_devices.Stream):
-    """A stream as PyTorch's are made: on a device, the current one when it is left out, and with a priority, of which
-    those below 0 are high. Tenon's words for it are taken, too."""
+def _linked_type(platform: str) -> str:
+    """The platform's type, with what PyTorch needs for an event of it."""
+    kind = torch_type(platform)
+    _torch_device.install(kind, lambda: bool(lib.tn_platform_is_available(_platform(platform))), platform)
+    return kind
+
+
+class Stream(_devices.Stream, torch.Stream):  # type: ignore[misc]
+    """A stream as PyTorch's are made, and a torch.Stream: on a device, the current one when it is left out, and with a
+    priority, of which those below 0 are high. Tenon's words for it are taken, too."""
 
     platform = ""
 
-    def __init__(self, device: Any = None, priority: int | str = 0) -> None:
-        number = index_of(device, self.platform)
-        if number is None:
-            number = lib.tn_device_current(_platform(self.platform))
+    def __new__(cls, device: Any = None, priority: int | str = 0) -> Stream:
+        number = _number_of(device, cls.platform)
         if not isinstance(priority, str):
             urgency = _given.number("priority", priority, *_given.INT32)
             priority = "default" if urgency == 0 else "high" if urgency < 0 else "low"
-        super().__init__(f"{self.platform}:{number}", priority=priority)
+        return cls._over(_devices.Stream(f"{cls.platform}:{number}", priority=priority))
+
+    def __init__(self, device: Any = None, priority: int | str = 0) -> None:
+        """It is made."""
+
+    @classmethod
+    def _over(cls, theirs: _devices.Stream) -> Stream:
+        """The same stream, as one of PyTorch's."""
+        kind = torch._C._autograd.DeviceType.__members__[_TYPE_NAMES.get(torch_type(cls.platform), "PrivateUse1")]
+        made: Stream = torch.Stream.__new__(cls, stream_id=theirs.stream_id, device_index=theirs.device.index,
+                                            device_type=int(kind.value))
+        made._handle, made.address = theirs._handle, theirs.address
+        return made
+
+    @classmethod
+    def _lent(cls, address: int) -> Stream:
+        return cls._over(_devices.Stream._lent(address))
+
+    @property
+    def device(self) -> Any:
+        """Where it is, as PyTorch has it."""
+        return torch.device(torch_type(self.platform), lib.tn_device_index(lib.tn_stream_device(self.address)))
+
+    def record_event(self, event: _devices.Event | None = None) -> _devices.Event:
+        """Records the event, or a new one, and gives it."""
+        if event is None:
+            event = interface(self.platform).Event(device=self.device.index)
+        return super().record_event(event)
+
+    def __repr__(self) -> str:
+        return f"<stream of {self.platform}:{self.device.index}, raw {self.raw:#x}>"
+
+
+_TYPE_NAMES = {"cpu": "CPU", "cuda": "CUDA", "mps": "MPS", "xpu": "XPU", "mtia": "MTIA"}
 
 
 def _platform(name: str) -> int:
@@ -230,7 +285,7 @@ class TenonInterface(DeviceInterface):
         """Makes the stream current on this thread, and its device; None changes nothing."""
         if stream is None:
             return
-        on = _given.instance("stream", stream, _devices.Stream).device
+        on = _devices.Device(lib.tn_stream_device(_given.instance("stream", stream, _devices.Stream).address))
         if on.platform != cls.platform:
             raise errors.invalid(f"stream needs one of {cls.platform}, found one of {on.id}")
         call(lib.tn_device_set, cls._handle(), on.index)
@@ -241,7 +296,8 @@ class TenonInterface(DeviceInterface):
     def _set_stream_by_id(cls, stream_id: int, device_index: int, device_type: Any = None) -> None:  # type: ignore[override]
         """The same of a stream by its `stream_id`. The type, by whatever name, is this interface's."""
         number = _given.number("stream_id", stream_id, *_given.UINT64)
-        cls.set_stream(_devices.Stream._by_id(cls._device(device_index), number))
+        made: type[_devices.Stream] = cls.Stream  # type: ignore[assignment]
+        cls.set_stream(made._by_id(cls._device(device_index), number))
 
     @classmethod
     def get_raw_stream(cls, device_idx: int) -> int:
@@ -287,6 +343,21 @@ class TenonInterface(DeviceInterface):
         return cls._device(device).memory().in_use or 0
 
     @classmethod
+    def is_gpu(cls) -> bool:
+        """Whether Inductor treats it as an accelerator, with device guards. Of these it wants kernels in Triton."""
+        return not platforms.platform(cls.platform).is_cpu() and cls.is_available() and cls.is_triton_capable()
+
+    @classmethod
+    def get_cache_system_info(cls) -> dict[str, object] | None:
+        """What changes the code that Inductor writes: part of the key of its cache."""
+        found = [_devices.Device(take(lib.tn_platform_device_get, cls._handle(), i)).properties
+                 for i in range(cls.device_count())]
+        return {"tenon": text(lib.tn_version()), "platform": cls.platform,
+                "devices": [{"name": one.name, "architecture": one.architecture,
+                             "multi_processor_count": one.multi_processor_count,
+                             "capability": list(one.capability) if one.capability else None} for one in found]}
+
+    @classmethod
     def is_triton_capable(cls, device: Any = None) -> bool:
         """Whether kernels in Triton could run on it."""
         return bool(lib.tn_device_is_triton_capable(cls._device(device).address))
@@ -308,25 +379,6 @@ def interface(platform: str) -> type[TenonInterface]:
     return _interfaces.setdefault(platform, made)
 
 
-class OpOverrides(DeviceOpOverrides):
-    """Texts in the programs that Inductor writes, for devices of a platform."""
-
-    def __init__(self, platform: str) -> None:
-        self.interface = f"__import__('tenon.device_interface').device_interface.interface({platform!r})"
-
-    def import_get_raw_stream_as(self, name: str) -> str:
-        return f"{name} = {self.interface}.get_raw_stream"
-
-    def set_device(self, device_idx: int) -> str:
-        return f"{self.interface}.set_device({device_idx})"
-
-    def synchronize(self) -> str:
-        return f"{self.interface}.synchronize()"
-
-    def device_guard(self, device_idx: int) -> str:
-        return f"{self.interface}.device({device_idx})"
-
-
 def _seed(seed: int) -> None:
     """With a seed of PyTorch's, which may be negative."""
     _devices.seed_everything(seed & (1 << 64) - 1 if -(1 << 63) <= seed < 0 else seed)
@@ -345,7 +397,7 @@ def device_module(made: type[TenonInterface], device_type: str) -> types.ModuleT
         """Whether this process was forked from the one that found the devices, and cannot use them."""
         return os.getpid() != maker and made.device_count() > 0 and not made.is_available()
 
-    vars(module).update(is_initialized=made.is_available, _is_in_bad_fork=_is_in_bad_fork,
+    vars(module).update(_lazy_init=lambda: None, is_initialized=made.is_available, _is_in_bad_fork=_is_in_bad_fork,
                         manual_seed_all=_seed)
     return module
 
@@ -362,26 +414,76 @@ def _check_free(platform: str, device_type: str, there: Any, scheduling: Any) ->
             "scheduling to take their place", "already-exists", "device_interface")
 
 
-def register(platform: str, device_type: str | None = None, scheduling: Any = None,
-             wrapper: Any = None) -> type[TenonInterface]:
+def _spare_of(platform: str, device_type: str | None) -> str:
+    """The type that a platform is registered as. The platform's own word is for PyTorch's spare type where PyTorch does
+    not know it; if that type has another name already, it is the one."""
+    if device_type is not None:
+        return _given.text("device_type", device_type).decode()
+    own = text(lib.tn_platform_device_type(_platform(platform)))
+    renamed = _torch_device.spare_name()
+    return own if _torch_device.is_known(own) or renamed == SPARE else renamed
+
+
+def _generators(scheduling: Any, wrapper: Any, cpp_wrapper: Any, fx_wrapper: Any) -> tuple[Any, ...]:
+    """PyTorch's code generators, for those that are left out."""
+    from torch._inductor.codegen.cpp_wrapper_gpu import CppWrapperGpu
+    from torch._inductor.codegen.triton import TritonScheduling
+    from torch._inductor.codegen.wrapper import PythonWrapperCodegen
+    from torch._inductor.codegen.wrapper_fxir import WrapperFxCodegen
+
+    from ._wrappers import HostCppWrapper, HostPythonWrapper
+
+    own = scheduling is None or isinstance(scheduling, type) and issubclass(scheduling, TritonScheduling)
+    return (scheduling or TritonScheduling, wrapper or (PythonWrapperCodegen if own else HostPythonWrapper),
+            cpp_wrapper or (CppWrapperGpu if own else HostCppWrapper), fx_wrapper or WrapperFxCodegen)
+
+
+def _enter_as_gpu(device_type: str, is_gpu: bool) -> None:
+    """Tells Inductor, which lists such types when it is imported, of one that came later."""
+    from torch._inductor import utils
+
+    known = getattr(utils, "GPU_TYPES", [])
+    if is_gpu and device_type not in known:
+        known.append(device_type)
+        utils.get_gpu_type.cache_clear()
+
+
+def register(platform: str | type[DeviceInterface], device_type: str | None = None, scheduling: Any = None,
+             wrapper: Any = None, cpp_wrapper: Any = None, fx_wrapper: Any = None) -> type[DeviceInterface]:
     """Makes the platform's devices known to Dynamo and Inductor as `device_type`, the platform's own word
     when it is left out. Without a scheduling of one's own, kernels are written in Triton; types that PyTorch has an
-    interface for itself need one, and a type that another platform has is refused."""
+    interface for itself need one, and a type that another platform has is refused. A class that derives from PyTorch's
+    DeviceInterface is registered as it is."""
+    if isinstance(platform, type) and issubclass(platform, DeviceInterface):
+        return _register_class(platform, device_type, (scheduling, wrapper, cpp_wrapper, fx_wrapper))
     made = interface(platform)
-    if device_type is None:
-        device_type = text(lib.tn_platform_device_type(_platform(platform)))
-    _given.text("device_type", device_type)
+    device_type = _spare_of(platform, device_type)
     # PyTorch's own are entered at the first look, and would take this one's place.
     _check_free(platform, device_type, dict(get_registered_device_interfaces()).get(device_type), scheduling)
+    _torch_device.claim_name(device_type, platform)
     _learn_types(platform, device_type)
-    if scheduling is None:
-        from torch._inductor.codegen.triton import TritonScheduling as scheduling
-    if wrapper is None:
-        from torch._inductor.codegen.wrapper import PythonWrapperCodegen as wrapper
     if not hasattr(torch, device_type):
         torch._register_device_module(  # type: ignore[no-untyped-call]
             device_type, device_module(made, device_type))
-    register_backend_for_device(device_type, scheduling, wrapper)
-    register_device_op_overrides(device_type, OpOverrides(platform))
+    _torch_device.install(device_type, made.is_available, platform)
+    _enter(device_type, made, OpOverrides(platform, device_type), (scheduling, wrapper, cpp_wrapper, fx_wrapper))
+    return made
+
+
+def _enter(device_type: str, made: type[DeviceInterface], overrides: Any, generators: tuple[Any, ...]) -> None:
+    """Enters the parts at PyTorch's tables."""
+    register_backend_for_device(device_type, *_generators(*generators))
+    register_device_op_overrides(device_type, overrides)
     register_interface_for_device(device_type, made)
+    _enter_as_gpu(device_type, bool(getattr(made, "is_gpu", bool)()))
+
+
+def _register_class(made: type[DeviceInterface], device_type: str | None,
+                    generators: tuple[Any, ...]) -> type[DeviceInterface]:
+    """An interface that somebody wrote in Python, for a type that PyTorch knows."""
+    if device_type is None:
+        raise errors.invalid(f"device_type is needed beside a class: which type of devices is {made.__name__} for?")
+    _given.text("device_type", device_type)
+    _torch_device.claim_name(device_type, made.__name__)
+    _enter(device_type, made, OpOverrides("", device_type, INTERFACE.format(device_type)), generators)
     return made
