@@ -128,6 +128,35 @@ static bool copy_rows(trial *t)
            block_check(t, &here, "source of the copied rows");
 }
 
+/* Fills a tensor from host memory, then a part of it, seen with its dimensions in another order, and
+ * reads both back. */
+static bool host_memory(trial *t)
+{
+    enum { A = 6, B = 5, C = 7, PART = C * 2 * B };
+    static const int64_t shape[] = {A, B, C};
+    static const int32_t order[] = {2, 0, 1};
+    uint32_t all[A * B * C], part[PART], found[A * B * C];
+    tn_tensor *whole = NULL, *turned = NULL, *rows = NULL;
+    for (size_t i = 0; i < A * B * C; i++)
+        all[i] = (uint32_t)trial_bits(t);
+    for (size_t i = 0; i < PART; i++)
+        part[i] = (uint32_t)trial_bits(t);
+    bool held = tensor_make(t, t->device, TN_U32, shape, 3, &whole) && tensor_empty(t, &turned) &&
+                tensor_empty(t, &rows) &&
+                DO(t, tn_tensor_permute(whole, order, 3, turned, &t->err)) &&
+                DO(t, tn_tensor_slice(turned, 1, 1, -1, 2, rows, &t->err)) &&
+                DO(t, tn_tensor_write(whole, all, sizeof all, &t->err)) &&
+                DO(t, tn_tensor_write(rows, part, sizeof part, &t->err));
+    for (size_t i = 0; i < PART; i++) { /* element [c][a][b] of the part is [1 + 2 a][b][c] */
+        size_t c = i / (2 * B), a = i / B % 2, b = i % B;
+        all[(1 + 2 * a) * B * C + b * C + c] = part[i];
+    }
+    return held && DO(t, tn_tensor_read(whole, found, sizeof found, &t->err)) &&
+           bytes_match(t, found, all, sizeof all, "elements read back") &&
+           DO(t, tn_tensor_read(rows, found, sizeof part, &t->err)) &&
+           bytes_match(t, found, part, sizeof part, "part read back");
+}
+
 static bool copy_refused(trial *t)
 {
     static const int64_t shape[] = {4, 4}, other[] = {4, 5};
@@ -210,6 +239,8 @@ const suite_case cases_tensor[] = {
      0},
     {"tensor.copy", "elements can be copied to the device and back", copy, 0},
     {"tensor.copy.rows", "rows with gaps between them can be copied too", copy_rows, 0},
+    {"tensor.host", "a tensor with any strides can be filled from host memory and read back",
+     host_memory, 0},
     {"tensor.copy.refusals", "a different shape or dtype and a read-only destination are errors",
      copy_refused, 0},
     {"random.uniform", "a seed gives the same numbers as on the host", uniform_numbers, 0},

@@ -47,6 +47,57 @@ TN_API tn_status tn_tensor_wrap(tn_device *device, void *data, tn_dtype dtype, c
 /* Creates another view of the same data and shares its owner, which stays alive. */
 TN_API tn_status tn_tensor_view(const tn_tensor *tensor, tn_tensor *out, tn_error *err);
 
+/* Views with another shape. They share the data: nothing is copied, and a write through one is seen
+ * through the others. A view keeps the owner of the data alive, also after the tensor itself was
+ * released; without an owner, the program must keep the data. `out` must not be the tensor itself; on
+ * failure it is unchanged. A negative axis, index, begin or end counts from the end. */
+
+#define TN_SLICE_END INT64_MAX /* as `end`: up to the last element */
+
+/* The elements begin, begin + step, ... below `end` of an axis. The step is at least 1. */
+TN_API tn_status tn_tensor_slice(const tn_tensor *tensor, int32_t axis, int64_t begin, int64_t end,
+                                 int64_t step, tn_tensor *out, tn_error *err);
+
+/* One element of an axis; the result has one dimension less. */
+TN_API tn_status tn_tensor_select(const tn_tensor *tensor, int32_t axis, int64_t index,
+                                  tn_tensor *out, tn_error *err);
+
+/* Another shape with as many elements in the same order. One size may be -1: it follows from the
+ * others. Fails with TN_UNSUPPORTED if the strides do not permit the shape without a copy. */
+TN_API tn_status tn_tensor_reshape(const tn_tensor *tensor, const int64_t *shape, int32_t ndim,
+                                   tn_tensor *out, tn_error *err);
+
+/* Dimension i of the result is dimension axes[i] of the tensor; `count` is its number of
+ * dimensions. */
+TN_API tn_status tn_tensor_permute(const tn_tensor *tensor, const int32_t *axes, int32_t count,
+                                   tn_tensor *out, tn_error *err);
+
+/* Exchanges two dimensions. */
+TN_API tn_status tn_tensor_transpose(const tn_tensor *tensor, int32_t axis, int32_t other,
+                                     tn_tensor *out, tn_error *err);
+
+/* Removes a dimension of size 1. */
+TN_API tn_status tn_tensor_squeeze(const tn_tensor *tensor, int32_t axis, tn_tensor *out,
+                                   tn_error *err);
+
+/* Inserts a dimension of size 1, which is dimension `axis` of the result. */
+TN_API tn_status tn_tensor_unsqueeze(const tn_tensor *tensor, int32_t axis, tn_tensor *out,
+                                     tn_error *err);
+
+/* Divides an axis into `count` parts of sizes[0], sizes[1], ... elements, and writes the views to
+ * out[0] ... out[count - 1]. NULL sizes: equal parts. On failure none is written. */
+TN_API tn_status tn_tensor_split(const tn_tensor *tensor, int32_t axis, const int64_t *sizes,
+                                 int32_t count, tn_tensor *out, tn_error *err);
+
+/* Fill a tensor from host memory, and read it back: on any device, with any strides. The host memory
+ * is contiguous and row-major; `bytes` is its size, and must be that of the tensor
+ * (tn_tensor_bytes). The copy is ordered as other work on the calling thread's current stream of the
+ * tensor's device, and is complete on return. On that stream no graph may be being recorded. If a
+ * copy fails, part of the memory may have been written. */
+TN_API tn_status tn_tensor_write(const tn_tensor *tensor, const void *from, uint64_t bytes,
+                                 tn_error *err);
+TN_API tn_status tn_tensor_read(const tn_tensor *tensor, void *to, uint64_t bytes, tn_error *err);
+
 /* Drops the reference to the owner and zeroes the tensor. Accepts NULL and a zeroed tensor, so a
  * second release does nothing. */
 TN_API void tn_tensor_release(tn_tensor *tensor);

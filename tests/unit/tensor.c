@@ -562,7 +562,7 @@ static void last_of_many_threads_releases(void **state)
 static tn_status make_and_release(void)
 {
     const int64_t shape[] = {3, 4}, strides[] = {1, 3};
-    tn_tensor created = {0}, wrapped = {0};
+    tn_tensor created = {0}, wrapped = {0}, turned = {0}, parts[2] = {{0}};
     float data[12];
     int released = 0;
     tn_status status = tn_tensor_create(cpu(), TN_F32, shape, 2, &created, NULL);
@@ -571,9 +571,17 @@ static tn_status make_and_release(void)
                                 NULL);
     if (!status)
         status = tn_copy(NULL, &created, &wrapped, NULL);
+    if (!status)
+        status = tn_tensor_transpose(&wrapped, 0, 1, &turned, NULL);
+    if (!status)
+        status = tn_tensor_split(&turned, 0, NULL, 2, parts, NULL);
     tn_tensor_release(&created);
     bool was_wrapped = wrapped.owner != NULL;
     tn_tensor_release(&wrapped);
+    tn_tensor_release(&turned);
+    tn_tensor_release(&parts[0]);
+    assert_int_equal(released, was_wrapped && !parts[1].owner);
+    tn_tensor_release(&parts[1]);
     assert_int_equal(released, was_wrapped);
     return status;
 }

@@ -64,12 +64,20 @@ static inline void *tni_tensor_first(const tn_tensor *tensor)
  * measured. */
 void tni_strides_dense(const int64_t *shape, int32_t ndim, int64_t *out);
 
+/* Whether the strides of a tensor that is not empty are those. */
+bool tni_strides_are_dense(const int64_t *shape, const int64_t *strides, int32_t ndim);
+
 /* The device of its owner, or that of its DLPack numbers. */
 tn_status tni_tensor_device_of(const tn_tensor *tensor, const char *where, tn_device **out,
                                tn_error *err);
 
 /* Fails with TN_REFUSED for a read-only tensor. */
 tn_status tni_tensor_writable(const tn_tensor *tensor, const char *where, const char *name,
+                              tn_error *err);
+
+/* Fails if elements of a measured tensor are known to share an address: they cannot be written
+ * separately. */
+tn_status tni_tensor_separate(const tn_tensor *tensor, const char *where, const char *name,
                               tn_error *err);
 
 /* DLPack's numbers for a device. Platforms that DLPack knows are numbered by index; every other is

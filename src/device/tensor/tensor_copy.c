@@ -27,24 +27,6 @@ static tn_status check_same(const tn_tensor *from, const tn_tensor *to, tn_error
     return TN_OK;
 }
 
-/* Elements that share an address cannot be written separately. */
-static tn_status check_apart(const tn_tensor *to, tn_error *err)
-{
-    for (int32_t i = 0; to->strides && i < to->ndim; i++) {
-        if (to->strides[i] == 0 && to->shape[i] > 1)
-            return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                           "to: dimension %d has the stride 0, so its %" PRId64
-                           " elements share one address; such a tensor can only be read",
-                           (int)i, to->shape[i]);
-    }
-    if (to->strides && tni_strides_overlap(to->shape, to->strides, to->ndim))
-        return tn_fail(
-            err, TN_INVALID_ARGUMENT, 0, where,
-            "to: several elements have the same address because of its strides; such a tensor "
-            "can only be read");
-    return TN_OK;
-}
-
 /* Both sides of a copy, and their checked properties. */
 typedef struct sides {
     const tn_tensor *from;
@@ -66,7 +48,7 @@ static tn_status check_sides(sides *s, tn_error *err)
     if (!status)
         status = tni_tensor_writable(s->to, where, "to", err);
     if (!status)
-        status = check_apart(s->to, err);
+        status = tni_tensor_separate(s->to, where, "to", err);
     if (!status)
         status = tni_tensor_device_of(s->from, where, &s->from_device, err);
     if (!status)

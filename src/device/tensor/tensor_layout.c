@@ -82,7 +82,7 @@ static bool compute_span(const int64_t *shape, const int64_t *strides, int32_t n
     return low > INT64_MIN;
 }
 
-static bool is_dense(const int64_t *shape, const int64_t *strides, int32_t ndim)
+bool tni_strides_are_dense(const int64_t *shape, const int64_t *strides, int32_t ndim)
 {
     int64_t step = 1;
     for (int32_t i = ndim; i-- > 0;) {
@@ -116,7 +116,7 @@ tn_status tni_layout_of(tn_dtype dtype, const int64_t *shape, const int64_t *str
         return status;
     layout.high = layout.bytes;
     if (strides && layout.elements > 0) {
-        layout.dense = is_dense(shape, strides, ndim);
+        layout.dense = tni_strides_are_dense(shape, strides, ndim);
         if (!compute_span(shape, strides, ndim, &layout))
             return reject_tensor(&s, "its strides span more than 63 bits of bytes");
     }

@@ -4,6 +4,8 @@
 
 #include "base/checked.h"
 
+#include <inttypes.h>
+
 /* Steps to try before the answer is left open. */
 enum { BUDGET = 1 << 12, TERMS = 2 * TN_TENSOR_NDIM_MAX };
 
@@ -146,6 +148,25 @@ bool tni_strides_overlap(const int64_t *shape, const int64_t *strides, int32_t n
             return true;
     }
     return false;
+}
+
+tn_status tni_tensor_separate(const tn_tensor *tensor, const char *where, const char *name,
+                              tn_error *err)
+{
+    for (int32_t i = 0; tensor->strides && i < tensor->ndim; i++) {
+        if (tensor->strides[i] == 0 && tensor->shape[i] > 1)
+            return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                           "%s: dimension %d has the stride 0, so its %" PRId64
+                           " elements share one address; such a tensor can only be read",
+                           name, (int)i, tensor->shape[i]);
+    }
+    if (tensor->strides && tni_strides_overlap(tensor->shape, tensor->strides, tensor->ndim))
+        return tn_fail(
+            err, TN_INVALID_ARGUMENT, 0, where,
+            "%s: several elements have the same address because of its strides; such a tensor "
+            "can only be read",
+            name);
+    return TN_OK;
 }
 
 bool tni_walk_overlaps(const tni_walk *walk)
