@@ -2,22 +2,16 @@
 #ifndef TENON_CLI_CANDIDATES_H
 #define TENON_CLI_CANDIDATES_H
 
+#include "print/candidate_words.h"
 #include "text.h"
 
 #include <stdbool.h>
 
-int paint_of_candidate(const tn_candidate *candidate);
-
 /* Whether it could be chosen: chosen, admitted or untested. */
 bool candidate_may_run(const tn_candidate *candidate);
 
-/* The time used for ordering, and its source: "measured", else "modelled" by the row's cost
- * function, else "predicted" from its rates. */
-double candidate_us(const tn_candidate *candidate);
-const char *candidate_us_source(const tn_candidate *candidate);
-
 /* "812 ns", "12.3 us", "4.56 ms", "1.20 s". Returns `room`. */
-enum { TEXT_TIME = 24 };
+enum { TEXT_TIME = TNI_TIME_ROOM };
 const char *text_time(double us, char room[TEXT_TIME]);
 
 /* "1.25 TFLOP/s", "850 GB/s"; `giga` is in 10^9 per second; "-" for none. Returns `room`. */
@@ -35,16 +29,7 @@ bool is_measurable(double spread);
  * the run. */
 const char *library_version_of(const char *library);
 
-/* The names of the numeric properties that a kernel declares, by index; NULL past the end. */
-const char *numerics_word(uint64_t numerics, size_t index);
-
-/* Each function adds to a line. Only the first word of a version is shown: "openblas 0.3.21,
- * run-to-run, workspace 64 KiB" */
+/* tni_phrase_candidate, with the version of the library. */
 void phrase_candidate(const tn_candidate *candidate, text_line *out);
-/* "shape: k needs 32, found 30; pad it"; if something is just present or absent, the text has no
- * numbers. */
-void phrase_refusal(const tn_refusal *why, text_line *out);
-/* "by the rule avoid:library:openblas"; or nothing. */
-void phrase_rule(const tn_candidate *candidate, text_line *out);
 
 #endif

@@ -32,11 +32,7 @@ void explained_print(const explained_world *world, const explained *problem);
 /* Writes the keys of one problem into the open object. */
 void explained_write(json *to, const explained_world *world, const explained *problem);
 
-/* The attention backends; for other problems prints nothing and writes an empty list. */
-void explained_print_backends(const tn_decision *decision);
-void explained_write_backends(json *to, const tn_decision *decision);
-
-/* Writes the key "why". */
-void explained_write_why(json *to, const tn_refusal *why);
+/* The device of that id; NULL if it was not found. */
+const found_device *explained_device(const findings *found, const char *id);
 
 #endif

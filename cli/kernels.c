@@ -148,7 +148,7 @@ static void try(const found_decision *decision, double until, found_kernel *kern
     kernel->bench.struct_size = sizeof kernel->bench;
     kernel->checked =
         tn_check(NULL, &check, &kernel->check, &kernel->error) ? TRIAL_FAILED : TRIAL_DONE;
-    if (kernel->checked == TRIAL_FAILED || candidate_us(&kernel->candidate) > slowest_us ||
+    if (kernel->checked == TRIAL_FAILED || tni_candidate_us(&kernel->candidate) > slowest_us ||
         system_seconds() > until)
         return;
     kernel->timed =
@@ -286,7 +286,7 @@ double kernel_rate(const found_decision *decision, const found_kernel *kernel,
 void phrase_kernel_fault(const found_kernel *kernel, text_line *out)
 {
     if (kernel->candidate.why)
-        phrase_refusal(kernel->candidate.why, out);
+        tni_phrase_refusal(kernel->candidate.why, out);
     else if (kernel->checked == TRIAL_FAILED || kernel->timed == TRIAL_FAILED)
         text_add(out, "%s: %s", tn_status_name(kernel->error.status), kernel->error.message);
     else if (kernel->checked == TRIAL_DONE && !kernel->check.ok)

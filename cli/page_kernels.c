@@ -71,17 +71,17 @@ static void write_candidate(FILE *to, const tn_candidate *candidate)
     char time[TEXT_TIME];
     text_line facts = {0}, why = {0}, rule = {0};
     phrase_candidate(candidate, &facts);
-    phrase_rule(candidate, &rule);
+    tni_phrase_rule(candidate, &rule);
     if (candidate->why)
-        phrase_refusal(candidate->why, &why);
+        tni_phrase_refusal(candidate->why, &why);
     html_write(to,
                "<tr><th scope=\"row\"><code>%s</code></th><td data-label=\"Status\"><span "
                "class=\"badge %s\">%s</span></td><td class=\"number\" data-label=\"Time\">%s"
                "<small>%s</small></td><td data-label=\"Says\">%s<small>%s</small><small>%s</small>"
                "</td></tr>\n",
                candidate->kernel, badge_of_candidate(candidate),
-               tn_verdict_name(candidate->verdict), text_time(candidate_us(candidate), time),
-               candidate_us_source(candidate), why.text, facts.text, rule.text);
+               tn_verdict_name(candidate->verdict), text_time(tni_candidate_us(candidate), time),
+               tni_candidate_us_source(candidate), why.text, facts.text, rule.text);
 }
 
 static void write_table(FILE *to, const found_decision *decision)

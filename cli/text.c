@@ -2,10 +2,6 @@
 
 #include "system.h"
 
-#include "base/utf8.h"
-
-#include <inttypes.h>
-#include <limits.h>
 #include <stdlib.h>
 
 enum { TEXT_ROOM = sizeof((text_line *)0)->text };
@@ -21,11 +17,22 @@ static bool is_painted(void)
     return known != 0;
 }
 
+static void write_stdout(void *user, const char *text, size_t length)
+{
+    (void)user;
+    (void)fwrite(text, 1, length, stdout);
+}
+
+const tni_sheet *text_sheet(void)
+{
+    static tni_sheet sheet;
+    sheet = (tni_sheet){.write = write_stdout, .columns = text_width(), .colors = is_painted()};
+    return &sheet;
+}
+
 const char *paint(int colour)
 {
-    static const char *const codes[] = {"\033[0m",  "\033[1m",  "\033[2m",
-                                        "\033[32m", "\033[33m", "\033[31m"};
-    return is_painted() ? codes[colour] : "";
+    return tni_sheet_color(text_sheet(), colour);
 }
 
 int paint_of_verdict(tn_platform_verdict verdict)
@@ -74,39 +81,17 @@ const char *text_clean(const char *text)
 
 int text_columns(const char *text)
 {
-    int columns = 0;
-    for (; *text; text++)
-        columns += !tni_utf8_continues(*text);
-    return columns;
-}
-
-/* Bytes of the first `columns` characters of `text`. */
-static int bytes_of_columns(const char *text, int columns)
-{
-    const char *at = text;
-    while (*at && columns > 0) {
-        at++;
-        while (tni_utf8_continues(*at))
-            at++;
-        columns--;
-    }
-    return (int)(at - text);
+    return tni_columns(text);
 }
 
 void text_cell(const char *text, int width)
 {
-    const char *cleaned = text_clean(text);
-    int columns = text_columns(cleaned);
-    if (columns <= width)
-        printf("%s%*s", cleaned, width - columns, "");
-    else
-        printf("%.*s...", bytes_of_columns(cleaned, width - 3), cleaned);
+    tni_sheet_cell(text_sheet(), text, width);
 }
 
 void text_wrapped(int indent, const char *label, int label_width, const char *text)
 {
-    printf("%*s", indent, "");
-    text_wrapped_on(indent, label, label_width, text);
+    tni_sheet_wrapped_line(text_sheet(), indent, label, label_width, text);
 }
 
 /* The bytes of the next line: as many words of `at` as fit into `columns`, at least one. */
@@ -163,23 +148,14 @@ int text_wrapped_within(int column, const char *label, int label_width, const ch
 
 void text_wrapped_on(int column, const char *label, int label_width, const char *text)
 {
-    (void)text_wrapped_within(column, label, label_width, text, INT_MAX);
-}
-
-TN_PRINTF(2, 0)
-static void add(text_line *line, const char *format, va_list arguments)
-{
-    size_t room = sizeof line->text - line->length;
-    int length = vsnprintf(line->text + line->length, room, format, arguments);
-    if (length > 0)
-        line->length += (size_t)length < room ? (size_t)length : room - 1;
+    tni_sheet_wrapped(text_sheet(), column, label, label_width, text);
 }
 
 void text_add(text_line *line, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    add(line, format, arguments);
+    tni_line_add_list(line, format, arguments);
     va_end(arguments);
 }
 
@@ -189,27 +165,13 @@ void text_add_item(text_line *line, const char *format, ...)
     if (line->length > 0)
         text_add(line, ", ");
     va_start(arguments, format);
-    add(line, format, arguments);
+    tni_line_add_list(line, format, arguments);
     va_end(arguments);
 }
 
 const char *text_bytes(int64_t bytes, char room[TEXT_BYTES])
 {
-    static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB"};
-    if (bytes < 1024) {
-        snprintf(room, TEXT_BYTES, "%" PRId64 " byte%s", bytes, plural(bytes));
-        return room;
-    }
-    double value = (double)bytes / 1024;
-    size_t unit = 0;
-    while (value >= 1023.95 && unit + 1 < sizeof units / sizeof units[0]) {
-        value /= 1024;
-        unit++;
-    }
-    int64_t tenths = (int64_t)(value * 10 + 0.5);
-    snprintf(room, TEXT_BYTES, "%.*f %s", tenths % 10 == 0 ? 0 : 1, (double)tenths / 10,
-             units[unit]);
-    return room;
+    return tni_bytes_text(bytes, room);
 }
 
 const char *text_fact_bytes(const tn_fact *fact, char room[TEXT_BYTES])
@@ -221,5 +183,5 @@ const char *text_fact_bytes(const tn_fact *fact, char room[TEXT_BYTES])
 
 const char *plural(int64_t count)
 {
-    return count == 1 ? "" : "s";
+    return tni_plural(count);
 }

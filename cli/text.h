@@ -3,13 +3,24 @@
 #ifndef TENON_CLI_TEXT_H
 #define TENON_CLI_TEXT_H
 
+#include "print/line.h"
+
 #include <tenon/tenon.h>
 
 /* Columns of a line: the terminal's, clamped to 60..100; 100 if there is no terminal. */
 int text_width(void);
 
-/* Colours are on when stdout is a terminal, TERM is not "dumb" and NO_COLOR is not set. */
-enum { PAINT_NONE = 0, PAINT_STRONG, PAINT_SOFT, PAINT_GOOD, PAINT_ODD, PAINT_BAD };
+/* Stdout. Colours are on when it is a terminal, TERM is not "dumb" and NO_COLOR is not set. */
+const tni_sheet *text_sheet(void);
+
+enum {
+    PAINT_NONE = TNI_COLOR_NONE,
+    PAINT_STRONG = TNI_COLOR_STRONG,
+    PAINT_SOFT = TNI_COLOR_SOFT,
+    PAINT_GOOD = TNI_COLOR_GOOD,
+    PAINT_ODD = TNI_COLOR_ODD,
+    PAINT_BAD = TNI_COLOR_BAD
+};
 const char *paint(int colour); /* escape sequence; PAINT_NONE resets; "" without colours */
 int paint_of_verdict(tn_platform_verdict verdict);
 int paint_of_status(tn_status status);
@@ -37,17 +48,13 @@ void text_wrapped_on(int column, const char *label, int label_width, const char 
  * Returns the number of lines. */
 int text_wrapped_within(int column, const char *label, int label_width, const char *text, int most);
 
-/* A line under construction; excess text is truncated. Zeroed is empty. */
-typedef struct text_line {
-    char text[8192]; /* room for a path of maximum length and some words */
-    size_t length;
-} text_line;
+typedef tni_line text_line;
 void text_add(text_line *line, const char *format, ...) TN_PRINTF(2, 3);
 /* The same, preceded by ", " unless the line is empty. */
 void text_add_item(text_line *line, const char *format, ...) TN_PRINTF(2, 3);
 
 /* "7.8 GiB", "1 MiB", "512 bytes". Returns `room`. */
-enum { TEXT_BYTES = 32 };
+enum { TEXT_BYTES = TNI_BYTES_ROOM };
 const char *text_bytes(int64_t bytes, char room[TEXT_BYTES]);
 const char *text_fact_bytes(const tn_fact *fact, char room[TEXT_BYTES]); /* or "unknown" */
 

@@ -90,7 +90,7 @@ static void phrase_why(const tn_candidate *candidate, char *out, size_t size)
 {
     text_line line = {0};
     if (candidate->why)
-        phrase_refusal(candidate->why, &line);
+        tni_phrase_refusal(candidate->why, &line);
     tn_text_fit(out, size, line.text);
 }
 

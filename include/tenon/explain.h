@@ -102,6 +102,23 @@ TN_API const char *
 tn_decision_problem(const tn_decision *decision); /* canonical, with its device */
 TN_API tn_device *tn_decision_device(const tn_decision *decision);
 
+/* Receives the next part of a text: UTF-8, `length` bytes, not followed by a zero. */
+typedef void tn_print_fn(void *user, const char *text, size_t length);
+
+/* How a text is printed. */
+typedef struct tn_print_args {
+    size_t struct_size;
+    int32_t columns; /* width of the lines, at least 60; 0: 100 */
+    int32_t colors;  /* 1: with the escape sequences of terminals */
+} tn_print_args;
+TN_ENDS_WITH(tn_print_args, colors);
+
+/* Prints a decision as `tenon explain` does: the problem, a table of the candidates with the reason
+ * why each is not used, for attention its backends, and what runs. `write` is called with each part
+ * in turn, on the calling thread. NULL how: 100 columns, no colours. */
+TN_API tn_status tn_decision_print(const tn_decision *decision, const tn_print_args *how,
+                                   tn_print_fn *write, void *user, tn_error *err);
+
 TN_END_DECLS
 
 #endif

@@ -349,7 +349,7 @@ class DryRun(Case):
         self.assertIn(plain["chosen"], document["offenders"])
         text = self.text("--set", "determinism=cross-device", MATMUL)
         self.assertIn(f"dry run: {plain['chosen']} -> cpu.matmul.ref because of --set\n", text)
-        offenders = " ".join(text.split("\nnot cross-device: ")[1].split("\nruns now: ")[0].split())
+        offenders = " ".join(text.split("\nnot cross-device: ")[1].split("\ndry run: ")[0].split())
         self.assertIn(f"{plain['chosen']} (selected without --set)",
                       offenders.split(", "))
 
@@ -399,7 +399,8 @@ class Text(Case):
         text = self.text("matmul:bf16:m=4,n=4,k=4")
         version = script.run(script.build.tenon, "version").stdout.split(" ", 1)[1]
         flat = " ".join(text.split())
-        self.assertTrue(text.startswith("problem   matmul:bf16:m=4,n=4,k=4@cpu:0\ndevice    cpu:0, "))
+        self.assertTrue(text.startswith("device    cpu:0, "))
+        self.assertIn("\nproblem   matmul:bf16:m=4,n=4,k=4@cpu:0\n\n  kernel ", text)
         self.assertIn("tenon " + " ".join(version.split()), flat)
         self.assertIn("settings  all at their defaults\n", text)
         for row in self.document("matmul:bf16:m=4,n=4,k=4")["candidates"]:
@@ -408,6 +409,34 @@ class Text(Case):
             if row["why"]:
                 self.assertIn(f"{row['why']['code']}: {row['why']['text']}", flat)
         self.assertRegex(text, r"(?m)^runs now: \S+$")
+
+    def print_from_c(self, *arguments, **changes):
+        changes.setdefault("TENON_CACHE", self.place("cache"))
+        return self.run_well(os.path.join(script.build.folder, "tests", "cli", "print_decision"), *arguments,
+                             env=script.environment(**changes))
+
+    def test_a_program_in_c_prints_the_same(self):
+        """From the line of the problem on: what stands before it is of the process."""
+        attention = "attention:f32:b=1,h=2,l=64,d=32,mask=causal"
+        for problem in (MATMUL, SOFTMAX, attention, "matmul:i8:m=4,n=4,k=4"):
+            text = self.text(problem)
+            head, _, rest = text.partition("\nproblem ")
+            self.assertTrue(head.startswith("device "), text)
+            self.assertEqual(self.print_from_c(problem), "problem " + rest)
+            self.assertIn("\nruns now: ", rest)
+        refused = dict(TENON_RULES="forbid:platform:cpu")
+        text = self.text(SOFTMAX, code=4, **refused)
+        self.assertIn("\nnothing selected: ", text)
+        self.assertTrue(text.endswith("\n" + self.print_from_c(SOFTMAX, **refused)))
+
+    def test_a_program_in_c_chooses_width_and_colors(self):
+        plain, painted = self.print_from_c(MATMUL), self.print_from_c(MATMUL, "60")
+        self.assertNotIn("\033", plain)
+        bare = re.sub(r"\033\[\d+m", "", painted)
+        self.assertNotEqual(bare, painted)
+        self.assertEqual(bare.split(), plain.split())
+        self.assertGreater(len(bare.splitlines()), len(plain.splitlines()))
+        self.print_from_c()  # tests what is refused
 
     def test_says_what_the_words_of_times_mean(self):
         """Only of words that stand there."""

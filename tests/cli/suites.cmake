@@ -6,6 +6,10 @@ target_link_libraries(test_cli_op_problems PRIVATE tenon tenon_flags)
 set_target_properties(test_cli_op_problems PROPERTIES OUTPUT_NAME op_problems
   RUNTIME_OUTPUT_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/cli")
 if(UNIX)
+  add_executable(test_cli_print_decision cli/print_decision.c)
+  target_link_libraries(test_cli_print_decision PRIVATE tenon tenon_flags)
+  set_target_properties(test_cli_print_decision PROPERTIES OUTPUT_NAME print_decision
+    RUNTIME_OUTPUT_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/cli")
   # Pages of machines that are made up, for cli/page.
   add_executable(test_cli_page_big cli/page_big.c)
   target_link_libraries(test_cli_page_big PRIVATE tenon tenon_page tenon_flags)

@@ -55,7 +55,7 @@ class Page:
         self.run(where, ["cc", "-std=c11", *WARNINGS, self.include, name, f"-L{self.build}", "-ltenon",
                          f"-Wl,-rpath,{self.build}", "-o", "program"])
         output = self.run(where, ["./program"])
-        if "cpu:0 " not in output:
+        if "cpu:0" not in output:
             self.fail(where, f"the program does not show the cpu:\n{output}")
 
     def run_module(self, where, name):

@@ -164,6 +164,11 @@ static const char *const locked[] = {"matmul:f32:m=64,n=64,k=64@cpu:0",
 static const tn_lock_write_args lock_args = {
     .struct_size = sizeof lock_args, .path = file_in_folder, .problems = locked, .count = 2};
 
+static void print_nothing(void *user, const char *written, size_t length)
+{
+    (void)user, (void)written, (void)length;
+}
+
 static void do_nothing(void *user, int64_t index)
 {
     (void)user, (void)index;
