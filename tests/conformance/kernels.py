@@ -110,12 +110,14 @@ class Kernels(script.Case):
                               f"{MATMUL}.alpha", env=script.environment(KERNEL_FAULT=fault))
             self.assertEqual(done.returncode, 1 if fault == "exits" else -signal.SIGSEGV)
             self.assertRegex(done.stderr, f"tenon conformance: {words}{problem}--seed \\d+` repeats it\n$")
+        if not script.FULL:
+            return  # a busy machine needs seconds to find the kernels, too
         done = script.run(script.build.tenon, "conformance", "--module", self.module("lathe"), "--case",
-                          f"{MATMUL}.alpha", "--patience", "1", "--json",
+                          f"{MATMUL}.alpha", "--patience", "20", "--json",
                           env=script.environment(KERNEL_FAULT="hangs"))
         self.assertEqual(done.returncode, 1)
         self.assertRegex(json.loads(done.stdout)["platforms"][0]["results"][0]["text"],
-                         "did not finish within 1 s: a call blocks forever; `tenon check 'matmul:\\S+' .* repeats it")
+                         "did not finish within 20 s: a call blocks forever; `tenon check 'matmul:\\S+' .* repeats it")
 
     def test_a_crash_while_kernels_are_asked(self):
         if script.build.sanitizers:
