@@ -86,9 +86,10 @@ def version():
 
 
 def check_example(path):
-    """A page starts with an example: code, a command or output, at most three lines below its title."""
+    """A page starts with an example: code, a command or output, or a sentence "Example: `...`", at most three
+    lines below its title."""
     lines = path.read_text().splitlines()
-    start = next((i for i, line in enumerate(lines) if re.match(r"```|    \S", line)), len(lines))
+    start = next((i for i, line in enumerate(lines) if re.match(r"```|    \S|Example: `", line)), len(lines))
     words = [line for line in lines[1:start] if line.strip()]
     check(lines[0].startswith("# ") and len(words) <= 3, f"{path.name}: {len(words)} lines before an example")
 
