@@ -178,7 +178,7 @@ class TorchKind(Kind):
                        if hasattr(torch, name)}
         self.numbers = {dtype: _dtypes.NUMBER[word] for word, dtype in self.dtypes.items()}
         self.places = dict(self.PLACES, cuda=10) if torch.version.hip else dict(self.PLACES)
-        self.spare_name = torch._C._get_privateuse1_backend_name
+        self.spare_name = getattr(torch._C, "_get_privateuse1_backend_name", lambda: "privateuseone")
         self.strided = torch.strided
         self.platform = "rocm" if torch.version.hip else "cuda"
         # The quick one is what compiled code calls; builds without CUDA do not have it.

@@ -144,7 +144,7 @@ class OpOverrides(DeviceOpOverrides):
     def cpp_scratch(self, idx: int, workspace: Any, prefix: str | None = None) -> tuple[list[str], str] | None:
         """The definition and the name of scratch memory of a kernel; None without."""
         if self._known is not None:
-            return self._known.cpp_scratch(idx, workspace, prefix)  # type: ignore[no-any-return]
+            return self._known.cpp_scratch(idx, workspace, prefix)
         if workspace.size <= 0:
             return None
         name = f"{prefix}_scratch_{idx}" if prefix else f"scratch_{idx}"

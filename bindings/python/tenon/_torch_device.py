@@ -127,7 +127,8 @@ def _to_device(values: Any, x: Any) -> None:
 
 def _as(x: Any, size: Any, stride: Any, offset: int) -> Any:
     """Another view of the storage."""
-    return torch._C._dynamo.guards._reinterpret_tensor(x, tuple(size), tuple(stride), offset - x.storage_offset())
+    guards: Any = torch._C._dynamo.guards
+    return guards._reinterpret_tensor(x, tuple(size), tuple(stride), offset - x.storage_offset())
 
 
 def _is_ours(x: Any) -> bool:
@@ -145,7 +146,8 @@ class _Kernels:
 
     def register(self) -> None:
         """Enters them at PyTorch's dispatcher."""
-        kernels, rest = torch.library.Library("aten", "IMPL"), torch.library.Library("_", "IMPL")
+        library: Any = torch.library.Library
+        kernels, rest = library("aten", "IMPL"), library("_", "IMPL")
         for name, kernel in (("empty.memory_format", self.empty), ("empty_strided", self.empty_strided),
                              ("as_strided", self.as_strided), ("view", self.view), ("_copy_from", self.copy_from),
                              ("_local_scalar_dense", lambda x: _to_host(x).item())):
@@ -163,7 +165,7 @@ class _Kernels:
         made = _dlpack.empty(tuple(size), dtype or torch.get_default_dtype(), f"{self.platform}:{index}")
         _arrays.SPARE_NUMBERS[index] = made.tensor.raw.device_id
         made.tensor.raw.device_id = index  # PyTorch counts the devices of the platform alone
-        return torch._C._from_dlpack(made.__dlpack__(stream=-1))  # type: ignore[attr-defined]
+        return torch._C._from_dlpack(made.__dlpack__(stream=-1))
 
     def empty_strided(self, size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
                       pin_memory: Any = None) -> Any:

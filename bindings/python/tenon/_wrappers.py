@@ -17,12 +17,12 @@ class HostPythonWrapper(PythonWrapperCodegen):
         """One for a graph; PyTorch's own for a part of one."""
         if is_subgraph:
             return PythonWrapperCodegen.create(is_subgraph, subgraph_name, parent_wrapper, partition_signatures)
-        return HostPythonWrapper()
+        return HostPythonWrapper()  # type: ignore[no-untyped-call]
 
     def _generate_kernel_call_helper(self, kernel_name: str, call_args: Any, *, triton: bool = True, **options: Any) -> Any:
         if triton:
             return super()._generate_kernel_call_helper(kernel_name, call_args, triton=triton, **options)
-        self.writeline(self.wrap_kernel_call(kernel_name, call_args))
+        self.writeline(self.wrap_kernel_call(kernel_name, call_args))  # type: ignore[no-untyped-call]
         return None
 
 
@@ -32,7 +32,7 @@ class HostCppWrapper(CppWrapperCpu):
     @staticmethod
     def create(is_subgraph: bool, subgraph_name: Any, parent_wrapper: Any, partition_signatures: Any = None) -> Any:
         """One for a graph."""
-        return HostCppWrapper()
+        return HostCppWrapper()  # type: ignore[no-untyped-call]
 
     @staticmethod
     def get_device_include_path_jit(device: str) -> str:
@@ -47,5 +47,5 @@ class HostCppWrapper(CppWrapperCpu):
     def codegen_device(self, device: Any) -> str:
         """A device as the arguments of PyTorch's functions in C."""
         if device.type in ("cpu", "cuda", "xpu", "mps", "mtia", "meta"):
-            return str(super().codegen_device(device))
+            return str(super().codegen_device(device))  # type: ignore[no-untyped-call]
         return f"aoti_torch_device_type_privateuse1(), {device.index or 0}"

@@ -96,7 +96,7 @@ def _number_of(device: Any, platform: str) -> int:
     return int(lib.tn_device_current(_platform(platform))) if number is None else number
 
 
-class Event(_devices.Event, torch.Event):  # type: ignore[misc]
+class Event(_devices.Event, torch.Event):  # type: ignore[misc, override]
     """An event as the benchmarker makes it, and a torch.Event; on the current device of its platform."""
 
     platform = ""
@@ -109,7 +109,7 @@ class Event(_devices.Event, torch.Event):  # type: ignore[misc]
         super().__init__(enable_timing, blocking, interprocess, on=f"{self.platform}:{_number_of(device, self.platform)}")
 
     @property
-    def device(self) -> Any:
+    def device(self) -> Any:  # type: ignore[override]
         """Where it is, as PyTorch has it."""
         return torch.device(torch_type(self.platform), lib.tn_device_index(lib.tn_event_device(self.address)))
 
@@ -121,7 +121,7 @@ def _linked_type(platform: str) -> str:
     return kind
 
 
-class Stream(_devices.Stream, torch.Stream):  # type: ignore[misc]
+class Stream(_devices.Stream, torch.Stream):  # type: ignore[misc, override]
     """A stream as PyTorch's are made, and a torch.Stream: on a device, the current one when it is left out, and with a
     priority, of which those below 0 are high. Tenon's words for it are taken, too."""
 
@@ -151,11 +151,11 @@ class Stream(_devices.Stream, torch.Stream):  # type: ignore[misc]
         return cls._over(_devices.Stream._lent(address))
 
     @property
-    def device(self) -> Any:
+    def device(self) -> Any:  # type: ignore[override]
         """Where it is, as PyTorch has it."""
         return torch.device(torch_type(self.platform), lib.tn_device_index(lib.tn_stream_device(self.address)))
 
-    def record_event(self, event: _devices.Event | None = None) -> _devices.Event:
+    def record_event(self, event: _devices.Event | None = None) -> _devices.Event:  # type: ignore[override]
         """Records the event, or a new one, and gives it."""
         if event is None:
             event = interface(self.platform).Event(device=self.device.index)

@@ -51,11 +51,11 @@ def forward(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attn_ma
     if not torch.compiler.is_compiling():
         _calls += 1
     mask = _mask_of(attn_mask, query, key)
-    heads_first = [x.transpose(1, 2) for x in (query, key, value)]
+    query, key, value = (x.transpose(1, 2) for x in (query, key, value))
     if return_lse:
-        out, lse = _torch.attend_with_lse(*heads_first, mask, dropout_p, is_causal, scale)
+        out, lse = _torch.attend_with_lse(query, key, value, mask, dropout_p, is_causal, scale)
         return out.transpose(1, 2), lse.transpose(1, 2)
-    out = _torch.scaled_dot_product_attention(*heads_first, mask, dropout_p, is_causal, scale, enable_gqa)
+    out = _torch.scaled_dot_product_attention(query, key, value, mask, dropout_p, is_causal, scale, enable_gqa)
     return out.transpose(1, 2)
 
 
