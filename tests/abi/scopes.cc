@@ -32,7 +32,10 @@ class scope
         if (tn_scope_enter(&inside_, changes.begin(), changes.size(), &err) != TN_OK)
             throw std::invalid_argument(err.message);
     }
-    ~scope() { tn_scope_leave(&inside_); }
+    ~scope()
+    {
+        tn_scope_leave(&inside_);
+    }
     scope(const scope &) = delete;
     scope &operator=(const scope &) = delete;
 

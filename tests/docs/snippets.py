@@ -37,22 +37,23 @@ class Page:
             self.fail(where, f"{command} gave {done.returncode}:\n{done.stdout[-3000:]}")
         return done.stdout
 
-    def compile_fragment(self, where, text, compiler="cc", standard="c11", suffix=".c"):
+    def compile_fragment(self, where, text, compiler="cc", standard="c11", suffix=".c", prelude=""):
         if not shutil.which(compiler):
             print(f"{where}: no {compiler} here")
             self.skipped += 1
             return
         path = self.folder / ("fragment" + suffix)
-        path.write_text(PRELUDE + text)
+        path.write_text(PRELUDE + prelude + text)
         self.run(where, [compiler, *WARNINGS, f"-std={standard}", "-Wno-unused-function",
                          "-Wno-unused-variable", "-Wno-unused-const-variable", "-fsyntax-only",
                          self.include, str(path)])
 
     def run_program(self, where, name):
-        if not self.release:
+        compiler, standard = ("c++", "c++17") if name.endswith(".cc") else ("cc", "c11")
+        if not self.release or not shutil.which(compiler):
             self.skipped += 1
             return
-        self.run(where, ["cc", "-std=c11", *WARNINGS, self.include, name, f"-L{self.build}", "-ltenon",
+        self.run(where, [compiler, f"-std={standard}", *WARNINGS, self.include, name, f"-L{self.build}", "-ltenon",
                          f"-Wl,-rpath,{self.build}", "-o", "program"])
         output = self.run(where, ["./program"])
         if "cpu:0" not in output:
@@ -145,8 +146,11 @@ class Page:
             kind(where, name[1])
         elif language == "c":
             self.compile_fragment(where, text)
+        elif language == "cpp" and name:
+            (self.folder / name[1]).write_text(text)
+            self.run_program(where, name[1])
         elif language == "cpp":
-            self.compile_fragment(where, text, "c++", "c++17", ".cc")
+            self.compile_fragment(where, text, "c++", "c++17", ".cc", '#include <tenon/tenon.hpp>\n')
         elif language == "sh" and all(re.match(r"make \w", l) for l in text.splitlines()):
             self.check_make_lines(where, text)
         elif language == "sh" and "--preset" in text:
