@@ -69,9 +69,10 @@ class Headers:
 
     def _declared(self, declaration: str) -> Fields:
         """The fields of one declaration: `TYPE NAME, NAME[SIZE]` or a pointer to a function."""
-        pointer = re.search(r"\(\*(\w+)\)\(", declaration)
+        pointer = re.fullmatch(r"(.*)\(\*(\w+)\)\((.*)\)", declaration)
         if pointer:
-            return [(pointer.group(1), "void *")]
+            result, name, parameters = pointer.groups()
+            return [(name, f"{result}(*)({', '.join(map(_type_of, _split(parameters))) or 'void'})")]
         plain = re.fullmatch(r"((?:\w+ )+)([^()]+)", declaration)
         if not plain:
             raise ValueError(f"not a declaration of fields: {declaration}")
