@@ -82,6 +82,19 @@ class Page:
             self.run(where, ["make", "-C", str(self.source), "-n", line.split()[1]],
                      env=dict(os.environ, TENON_NO_SETUP="1"))
 
+    def check_example(self, where, text, path):
+        """A part of a program that a suite of its own builds and runs."""
+        self.ran += 1
+        if text not in path.read_text():
+            self.fail(where, f"not a part of {path.name}")
+
+    def check_dependency(self, where, text):
+        """A crate that a Cargo.toml needs lies in the tree."""
+        for path in re.findall(r'path = "tenon/([^"]+)"', text):
+            self.ran += 1
+            if not (self.source / path / "Cargo.toml").exists():
+                self.fail(where, f"no crate in {path}")
+
     def check_presets(self, where, text):
         presets = json.loads((self.source / "CMakePresets.json").read_text())
         names = {p["name"]: p for p in presets["configurePresets"]}
@@ -163,6 +176,12 @@ class Page:
             self.compare_output(where, text)
         elif language == "python":
             pass  # tests/python/test_page.py runs them
+        elif language == "rust":
+            pass  # tests/rust/crate.py runs them, as `cargo test` does
+        elif language == "zig":
+            self.check_example(where, text, self.source / "examples/zig/product.zig")
+        elif language == "toml":
+            self.check_dependency(where, text)
         elif text.startswith("$ "):
             pass  # dispatch.py runs them again and compares
         elif not re.search(r"[─│]", text):  # drawings are drawings

@@ -1,0 +1,2 @@
+/* What the program sees of C. */
+#include <tenon/tenon.h>
