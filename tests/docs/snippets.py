@@ -163,7 +163,7 @@ class Page:
             (self.folder / name[1]).write_text(text)
             self.run_program(where, name[1])
         elif language == "cpp":
-            self.compile_fragment(where, text, "c++", "c++17", ".cc", '#include <tenon/tenon.hpp>\n')
+            self.compile_fragment(where, text, "c++", "c++17", ".cc", "#include <tenon/tenon.hpp>\n#include <vector>\n")
         elif language == "sh" and all(re.match(r"make \w", l) for l in text.splitlines()):
             self.check_make_lines(where, text)
         elif language == "sh" and "--preset" in text:
