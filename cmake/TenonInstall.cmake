@@ -29,7 +29,7 @@ install(DIRECTORY backends/described/devices DESTINATION "${CMAKE_INSTALL_DATADI
 
 # Sources only: whoever built an example in the source tree has programs there too.
 install(DIRECTORY examples DESTINATION "${CMAKE_INSTALL_DATADIR}/tenon"
-  FILES_MATCHING PATTERN "*.c" PATTERN "*.cpp" PATTERN "*.h" PATTERN "*.py" PATTERN "*.md" PATTERN "*.txt"
+  FILES_MATCHING PATTERN "*.c" PATTERN "*.cc" PATTERN "*.zig" PATTERN "*.h" PATTERN "*.hpp" PATTERN "*.py" PATTERN "*.md" PATTERN "*.txt"
   PATTERN "Makefile" PATTERN "__pycache__" EXCLUDE)
 
 find_program(SCDOC scdoc)

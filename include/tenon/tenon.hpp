@@ -260,7 +260,8 @@ class tensor;
 namespace detail
 {
 
-/* The type that owns what a function of C writes to an `O *out`: O itself, if nothing has to be released. */
+/* The type that owns what a function of C writes to an `O *out`: O itself if there is nothing to
+ * release. */
 template <class O> struct owner_of {
     using type = O;
 };
@@ -345,8 +346,9 @@ tn_status run(tn_status (*f)(P...), on_failure failure, Arguments &arguments,
 
 } /* namespace detail */
 
-/* Calls a function of C that can fail. If its last parameter before the tn_error is an output, that may be omitted:
- * then it is the result, as an owner if it must be released. Outputs that are structs get their struct_size.
+/* Calls a function of C that can fail. If its last parameter before the tn_error is an output, that
+ * may be omitted: then it is the result, as an owner if it must be released. Outputs that are structs
+ * get their struct_size.
  *
  *     tenon::call(tn_device_synchronize, device);
  *     tenon::graph graph = tenon::call(tn_graph_end, stream);
