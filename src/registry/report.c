@@ -163,8 +163,9 @@ static void fill_kernels(const tni_registry *registry, const tni_record *record,
 {
     const tn_kernel_row *twin = NULL, *stray = NULL;
     const tni_record *first = NULL;
-    const tn_kernel_row *const *row = out->status ? NULL : record->table->kernels;
-    for (; row && *row; row++) {
+    if (out->status)
+        return;
+    for (const tn_kernel_row *const *row = record->table->kernels; row && *row; row++) {
         const tni_record *other = twin ? NULL : find_kernel_before(registry, record, (*row)->name);
         twin = other ? *row : twin;
         first = other ? other : first;
