@@ -1,6 +1,7 @@
 """Settings and their scopes: threads, tasks, generators."""
 import asyncio
 import contextvars
+import pickle
 import threading
 import weakref
 
@@ -355,8 +356,8 @@ def test_scopes_decorate_coroutines_and_no_generators():
 def test_what_is_no_change_is_refused():
     for call, told in ((lambda: settings.set("fp32_precision"), "a key and its value"),
                        (lambda: settings.set({"fp32_precision": "ieee"}, "tf32"), "or a mapping alone"),
-                       (lambda: settings.scope("fp32_precision"), "scope needs a mapping .*, found str"),
-                       (lambda: settings.scope(None), "scope needs a mapping .*, found NoneType"),
+                       (lambda: settings.scope("fp32_precision"), "scope needs keywords or a mapping .*, found str"),
+                       (lambda: settings.scope(None), "scope needs keywords or a mapping .*, found NoneType"),
                        (lambda: settings.resume(3), "resume needs what current.. gave, found int")):
         with pytest.raises(TypeError, match=told):
             call()
@@ -415,3 +416,27 @@ told = settings.import_upstream()
 assert told["TORCH_CUDNN_V8_API_LRU_CACHE_LIMIT"].endswith("environment: TENON_PLAN_CACHE_SIZE"), told
 assert settings.get("plan.cache_size") == 5 and settings.get("attention.backend").lower() == "require:flash_attn"
 """, TENON_PLAN_CACHE_SIZE="5", TORCH_CUDNN_V8_API_LRU_CACHE_LIMIT="9", FASTVIDEO_ATTENTION_BACKEND="FLASH_ATTN")
+
+
+def test_scope_by_keywords():
+    """The same as the mapping, beside it too."""
+    with settings.scope(fp32_precision="ieee", determinism="run-to-run") as made:
+        assert settings.get("fp32_precision") == "ieee" and settings.get("determinism") == "run-to-run"
+        assert settings.origin("cuda.matmul.allow_tf32") == "scope, through fp32_precision"
+    assert settings.get("determinism") == "any"
+    with settings.scope({"cuda.matmul.fp32_precision": "tf32"}, fp32_precision="ieee"):
+        assert settings.get("cuda.matmul.fp32_precision") == "tf32"
+    with pickle.loads(pickle.dumps(made)):
+        assert settings.get("determinism") == "run-to-run"
+
+    @settings.scope(determinism="run-to-run")
+    def inside():
+        return settings.get("determinism")
+
+    assert inside() == "run-to-run"
+    with pytest.raises(tenon.errors.NotFoundError, match="did you mean determinism"):
+        settings.scope(determinsm="any")
+    with pytest.raises(TypeError, match="two values for 'determinism'"):
+        settings.scope({"determinism": "any"}, determinism="any")
+    with pytest.raises(TypeError, match="keywords or a mapping of keys to values, found list"):
+        settings.scope(["determinism"])

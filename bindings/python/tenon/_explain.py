@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Why(NamedTuple):
-    """Why a candidate is refused: what it is about, the value needed and the value found."""
+    """Why a candidate is refused. As text: "dtype: a needs bf16, found f32"."""
 
     code: str
     what: str
@@ -33,8 +33,7 @@ class Why(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """One kernel. `why` is None unless it is refused or in quarantine; times are in microseconds, and
-    `tuned_us` is 0 when it was not measured. `note` is what it says of how it would compute the problem."""
+    """One kernel of a decision."""
 
     kernel: str
     verdict: str
@@ -50,11 +49,31 @@ class Candidate(NamedTuple):
     note: str
 
 
-class Decision:
-    """Every candidate for a problem, best first: iterate over it, index it, print it.
+def _describe(cls: Any, **fields: str) -> None:
+    """Gives the fields of a named tuple the texts that help() prints."""
+    for name, words in fields.items():
+        getattr(cls, name).__doc__ = words
 
-    `runs_now` is the first candidate that needs no test, `runs_once_tested` the first of all where it has yet to pass
-    its test; each is None if no kernel does. `chosen` is `runs_once_tested`, or else `runs_now`.
+
+_describe(Why, code='The kind of the refusal: "dtype", "rule", "device".', what="What the refusal is about.",
+          needed="The value that the kernel needs.", found="The value that was found.",
+          text='What is wrong in words, or how to mend it; may be "".')
+_describe(Candidate, kernel='The name of the kernel: "cpu.matmul.f32.avx512".',
+          verdict='"chosen", "admitted" (it can run, another is preferred), "untested" (it can run once tested), '
+                  '"refused" or "quarantined" (it gave wrong results on this machine).',
+          library='The vendor library that it calls, or "".', backend='The attention backend, or "".',
+          platform='The platform that it runs on: "cpu".', module="The module that offers it.",
+          rule='The rule that orders or refuses it, or "".', predicted_us="The predicted time in microseconds.",
+          tuned_us="The measured time in microseconds; 0: not measured.",
+          workspace_bytes="The bytes of workspace that it needs.",
+          why="A Why with the reason for which it cannot run; None if it can.",
+          note="How it would compute the problem, in its own words.")
+
+
+class Decision:
+    """All kernels for a problem, best first, with the reason for each that cannot run: what `tenon.explain` returns.
+
+    Print it for a table; in a notebook it is one. It is also a sequence of candidates.
 
     >>> import tenon
     >>> decision = tenon.explain("matmul:f32:m=8,n=8,k=8@cpu")
@@ -62,9 +81,31 @@ class Decision:
     (True, 'ok')
     >>> decision.chosen == (decision.runs_once_tested or decision.runs_now)
     True
-    >>> {each.why.code for each in decision if each.kernel == "cpu.matmul.bf16.plain"}
-    {'dtype'}
+    >>> for candidate in decision:
+    ...     if candidate.kernel == "cpu.matmul.bf16.plain":
+    ...         print(candidate.verdict, candidate.why.code, sep=": ")
+    refused: dtype
     """
+
+    problem: str
+    status: str
+    message: str
+    unmet: str
+    candidates: list[Candidate]
+    chosen: Candidate | None
+    runs_now: Candidate | None
+    runs_once_tested: Candidate | None
+
+    __slots__ = {
+        "problem": 'The problem as text, which tenon.explain accepts too: "matmul:f32:m=8,n=8,k=8@cpu".',
+        "status": '"ok", or the status of the error that a call would raise.',
+        "message": 'The message of that error, or "".',
+        "unmet": 'A rule that prefers a kernel that is refused or not here, or "".',
+        "candidates": "Every kernel, best first.",
+        "chosen": "The kernel that a program should expect: runs_once_tested, or else runs_now; None if there is none.",
+        "runs_now": "The first candidate that needs no test before its first use; None if there is none.",
+        "runs_once_tested": "The first candidate of all, if it has yet to pass its test; else None.",
+    }
 
     def __init__(self, address: int) -> None:
         handle = Handle(address, "tn_decision_release")

@@ -14,6 +14,10 @@ the nearest), `where` (the call that failed), `native_code` (errno, CUresult ...
 
 from __future__ import annotations
 
+__all__ = ["AlreadyExistsError", "BusyError", "DeviceLostError", "Error", "FileError", "IncompatibleError",
+           "InvalidArgumentError", "NotFoundError", "NotPermittedError", "NotReadyError", "OutOfMemoryError", "RefusedError",
+           "TimedOutError", "UnavailableError", "UnsupportedError"]
+
 from . import _abi
 from ._library import lib, text
 
@@ -151,3 +155,7 @@ def make(err: _abi.Error, status: int | None = None) -> Error:
 def invalid(message: str, where: str = "tenon") -> InvalidArgumentError:
     """For what the package itself finds wrong, in the library's way."""
     return InvalidArgumentError(message, "invalid-argument", where)
+
+
+def __dir__() -> list[str]:
+    return __all__

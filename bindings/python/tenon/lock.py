@@ -9,6 +9,8 @@
 
 from __future__ import annotations
 
+__all__ = ["Report", "Row", "check", "diff", "use", "used", "write"]
+
 from ctypes import byref, c_char_p, c_void_p, cast, create_string_buffer
 from typing import Any, Iterable, Iterator, NamedTuple
 
@@ -104,3 +106,7 @@ def diff(first: Any, second: Any) -> Report:
     ['first-only', 'second-only']
     """
     return Report(take(lib.tn_lock_diff, _given.text("first", str(first)), _given.text("second", str(second))))
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -4,7 +4,7 @@ A scope changes what it names and nothing else. It belongs to the code inside it
 asyncio, each have their own, as scopes follow `contextvars`.
 
 >>> import tenon
->>> with tenon.settings.scope({"fp32_precision": "tf32"}):
+>>> with tenon.settings.scope(fp32_precision="tf32"):
 ...     tenon.settings.get("cuda.matmul.fp32_precision")
 'tf32'
 >>> tenon.settings.get("cuda.matmul.fp32_precision")
@@ -12,6 +12,9 @@ asyncio, each have their own, as scopes follow `contextvars`.
 """
 
 from __future__ import annotations
+
+__all__ = ["Setting", "context", "current", "file", "freeze", "frozen", "get", "import_upstream", "info", "keys", "origin",
+           "problems", "reset", "resume", "save", "scope", "set", "value"]
 
 from contextvars import ContextVar
 from ctypes import byref, c_int32, create_string_buffer
@@ -124,7 +127,7 @@ def origin(key: str) -> str:
     """Where the value came from: "default", "environment: TENON_FP32_PRECISION", "scope".
 
     >>> import tenon
-    >>> with tenon.settings.scope({"fp32_precision": "ieee"}):
+    >>> with tenon.settings.scope(fp32_precision="ieee"):
     ...     tenon.settings.origin("cuda.matmul.allow_tf32")
     'scope, through fp32_precision'
     """
@@ -396,24 +399,33 @@ def context() -> int | None:
     return None if held is None else held.address()
 
 
+_NO_CHANGES: Mapping[str, Value] = {}
+
+
 class scope:  # noqa: N801 - reads as a word of the language
-    """Changes for the code inside: `with scope({"determinism": "run-to-run"}): ...`, or as a decorator of functions,
-    also of `async def`; generators, which run among their callers' code, open one inside.
+    """Changes for the code inside, as keywords, or as a mapping for keys with a dot. Also a decorator of functions and
+    of `async def`; generators, which run among their callers' code, open one inside.
 
     >>> import tenon
-    >>> @tenon.settings.scope({"determinism": "run-to-run"})
+    >>> with tenon.settings.scope(fp32_precision="ieee", determinism="run-to-run"):
+    ...     tenon.settings.get("determinism")
+    'run-to-run'
+    >>> @tenon.settings.scope({"cuda.matmul.fp32_precision": "tf32"})
     ... def inside():
-    ...     return tenon.settings.get("determinism")
-    >>> inside(), tenon.settings.get("determinism")
-    ('run-to-run', 'any')
+    ...     return tenon.settings.get("cuda.matmul.fp32_precision")
+    >>> inside(), tenon.settings.get("cuda.matmul.fp32_precision")
+    ('tf32', 'ieee')
 
-    Values are checked when it is made. Entering nests, and one object can be entered again and again. One that
-    ends before what was entered inside it, as a generator's may, takes its own changes away and no others.
+    Values are checked when it is made. Scopes nest, and one object can be entered again and again. One that ends before
+    what was entered inside it, as a generator's may, removes its own changes and no others.
     """
 
-    def __init__(self, changes: Mapping[str, Value]) -> None:
+    def __init__(self, changes: Mapping[str, Value] = _NO_CHANGES, /, **words: Value) -> None:
         if not hasattr(changes, "items"):
-            raise TypeError(f"scope needs a mapping of keys to values, found {type(changes).__name__}")
+            raise TypeError(f"scope needs keywords or a mapping of keys to values, found {type(changes).__name__}")
+        for key in words.keys() & changes.keys():
+            raise TypeError(f"scope got two values for {key!r}")
+        changes = {**changes, **words}
         for key in changes:
             facts = _facts(_number(key))
             if facts.process_only:
@@ -485,3 +497,7 @@ class resume:  # noqa: N801 - as scope
 
     def __exit__(self, *_: Any) -> None:
         _leave(self)
+
+
+def __dir__() -> list[str]:
+    return __all__

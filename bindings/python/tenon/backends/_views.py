@@ -24,7 +24,12 @@ def setting(key: str) -> property:
 
 
 class _Module(types.ModuleType):
-    """One whose computed attributes alone can be set: a misspelt switch would be nobody's."""
+    """One whose computed attributes alone can be set: a misspelt switch would be nobody's. It lists its own names, not
+    those that it imports."""
+
+    def __dir__(self) -> list[str]:
+        own = [name for name, value in vars(self).items() if not name.startswith("_") and _is_own(value)]
+        return [*own, *(name for name, value in vars(type(self)).items() if isinstance(value, property))]
 
     def __setattr__(self, name: str, value: Any) -> None:
         if isinstance(getattr(type(self), name, None), property) or name.startswith("__") or isinstance(
@@ -38,6 +43,12 @@ class _Module(types.ModuleType):
         near = difflib.get_close_matches(name, [key for key, found in vars(type(self)).items()
                                                 if isinstance(found, property)], 1)
         raise AttributeError(f"{self.__name__} has no switch {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+
+
+def _is_own(value: Any) -> bool:
+    """Whether a value in a module of this package was made here; a number or text has no module."""
+    home = getattr(value, "__name__" if isinstance(value, types.ModuleType) else "__module__", __name__)
+    return str(home).startswith(__package__ or "")
 
 
 def install(name: str, **properties: property) -> None:

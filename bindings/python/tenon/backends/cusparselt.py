@@ -13,3 +13,6 @@ def is_available() -> bool:
 def version() -> int | None:
     """As NVIDIA numbers it; None where it is not here."""
     return _views.version("cusparselt")
+
+
+_views.install(__name__)

@@ -8,3 +8,6 @@ from . import _views
 def is_available() -> bool:
     """Whether it opens here."""
     return _views.is_available("kleidiai")
+
+
+_views.install(__name__)

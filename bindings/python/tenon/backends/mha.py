@@ -14,3 +14,6 @@ def get_fastpath_enabled() -> bool:
 def set_fastpath_enabled(value: bool) -> None:
     """Sets it for the process."""
     settings.set("mha.fastpath_enabled", _views.check("mha.fastpath_enabled", value))
+
+
+_views.install(__name__)

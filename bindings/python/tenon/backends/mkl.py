@@ -18,3 +18,6 @@ def is_available() -> bool:
 def verbose(enable: int) -> Any:
     """A scope in which MKL logs each call; it ends where it began."""
     return settings.scope({"mkl.verbose": int(enable)})
+
+
+_views.install(__name__)

@@ -13,3 +13,6 @@ def is_built() -> bool:
 def is_available() -> bool:
     """Whether it opens here."""
     return _views.is_available("mps")
+
+
+_views.install(__name__)
