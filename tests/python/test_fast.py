@@ -89,6 +89,57 @@ def test_read_only_and_empty(random):
     assert tenon.matmul(numpy.ones((0, 3), "f4"), numpy.ones((3, 2), "f4")).shape == (0, 2)
 
 
+def test_out_is_served(extension, monkeypatch, random):
+    """What the caller gives to write to is written to, and failures are those of a call without the extension."""
+    a, q = normal(random, 6, 6), normal(random, 1, 2, 5, 8)
+    out, heads = numpy.empty((6, 6), "f4"), numpy.empty((1, 2, 5, 8), "f4")
+    tenon.matmul(a, a)
+    before = extension.served()
+    for to in (out, out[::-1].T, numpy.zeros((6, 12), "f4")[:, ::2]):
+        assert tenon.matmul(a, a, out=to) is to
+        numpy.testing.assert_array_equal(to, tenon.matmul(a, a))
+    assert tenon.attention(q, q, q, causal=True, out=heads) is heads
+    numpy.testing.assert_array_equal(heads, tenon.attention(q, q, q, mask="causal"))
+    assert extension.served() == before + 8
+    memory = memoryview(out)
+    del memory
+    out.resize((4, 9), refcheck=False)  # fails while someone holds its buffer
+
+    def refused(to):
+        with pytest.raises((tenon.Error, TypeError)) as info:
+            tenon.matmul(a, a, out=to)
+        return type(info.value), str(info.value)
+
+    locked = numpy.empty((6, 6), "f4")
+    locked.flags.writeable = False
+    wrong = (locked, numpy.empty((6, 5), "f4"), numpy.empty((6, 6), "f8"), numpy.empty(36, "f4"), [[1.0]], a)
+    said = [refused(to) for to in wrong]
+    assert extension.served() == before + 8
+    monkeypatch.setattr(tenon.operators, "_fast", None)
+    assert said == [refused(to) for to in wrong]
+
+
+def test_out_of_torch_is_served(extension):
+    """A write is counted, so that PyTorch refuses gradients by what was there before."""
+    torch = pytest.importorskip("torch", reason="PyTorch is not here")
+    if not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
+        pytest.skip(f"PyTorch {torch.__version__} has no table of DLPack's functions")
+    a, out = torch.randn(4, 4), torch.empty(4, 4)
+    tenon.matmul(a, a)
+    before, version = extension.served(), out._version
+    assert tenon.matmul(a, a, out=out) is out and out._version == version + 1
+    torch.testing.assert_close(out, a @ a)
+    with torch.inference_mode():
+        assert tenon.matmul(a, a, out=torch.empty(4, 4)).is_inference()
+    assert extension.served() == before + 2
+    weights = torch.empty(4, 4, requires_grad=True)
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="requires gradients"):
+        tenon.matmul(a, a, out=weights)
+    with torch.no_grad():
+        assert tenon.matmul(a, a, out=weights) is weights
+    assert extension.served() == before + 3 and tenon.matmul(a, a.numpy(), out=out) is out
+
+
 def test_torch(extension):
     torch = pytest.importorskip("torch", reason="PyTorch is not here")
     if not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"):
@@ -156,7 +207,7 @@ from ctypes import POINTER, PYFUNCTYPE, byref, c_int, c_int32, c_int64, c_void_p
 from tenon import _abi, _arrays, operators
 from tenon._library import lib
 
-fast, current, wraps, recorded = operators._fast, [0], [], [True]
+fast, current, wraps, recorded, written = operators._fast, [0], [], [True], []
 forward = type(sys)("forward")
 forward._current_level = -1
 
@@ -196,7 +247,7 @@ class Array:
 
 @PYFUNCTYPE(c_int, py_object, POINTER(_abi.DlpackTensor))
 def tensor_of(array, out):
-    ctypes.memmove(out, byref(array.memory.tensor.raw), ctypes.sizeof(_abi.DlpackTensor))
+    ctypes.memmove(out, byref(array.memory._owned.raw), ctypes.sizeof(_abi.DlpackTensor))
     out.contents.strides = ctypes.addressof(array.steps)
     return 0
 
@@ -224,7 +275,7 @@ new = PYFUNCTYPE(py_object, c_void_p, c_void_p, c_void_p)(("PyCapsule_New", ctyp
 Array.__dlpack_c_exchange_api__ = new(ctypes.addressof(table), ctypes.addressof(name), None)
 addresses = [ctypes.cast(f, c_void_p).value for f in (lib.tn_matmul, lib.tn_attention)]
 fast.bind(*addresses, wrap)
-assert fast.teach((Array,), Array.new_empty_strided, lambda: recorded[0], forward)
+assert fast.teach((Array,), Array.new_empty_strided, lambda: recorded[0], forward, written.append)
 tenon.settings.set({"admission": "never", "matmul.library": "cublaslt"})
 a, b = Array(8, 16), Array(16, 4)
 streams = [tenon.Stream("cuda:0") for _ in range(2)]
@@ -268,6 +319,12 @@ assert fast.matmul(None, a, b) is NotImplemented
 forward._current_level = -1
 assert fast.matmul(None, a, a) is NotImplemented and last()[0] == 206 and fast.served() == 206
 assert sys.getrefcount(a) == before
+
+# An array of the caller's is written to on the same stream, and its library is told.
+made, current[0] = Array(8, 4), streams[1].raw
+assert fast.matmul(None, a, b, made) is made and last() == (207, streams[1].raw) and written == [made]
+made.requires_grad, recorded[0] = True, True
+assert fast.matmul(None, a, b, made) is NotImplemented and fast.served() == 207 and written == [made]
 '''
 
 

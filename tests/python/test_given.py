@@ -80,7 +80,7 @@ TYPES = {
         "backend needs a str, found int": {"backend": 3}, "scale needs a number, found str": {"scale": "x"},
         "softcap needs a number, found NoneType": {"softcap": None}, "max_keys needs a whole": {"max_keys": "x"},
         "seed needs a whole number, found dict": {"seed": {}}, "^lse: int is no array": {"lse": 1},
-        "'is_causal'; that is mask=\"causal\" here": {"is_causal": True},
+        "'is_causal'; that is causal here": {"is_causal": True}, "causal needs True or False, found 1": {"causal": 1},
         "'dropout_p'; that is dropout here": {"dropout_p": 0.5},
         "'enable_gqa'; that is fewer heads of k and v": {"enable_gqa": True}}.items()},
     "activation needs a str, found list": lambda: tenon.matmul(Q, Q, activation=["relu"]),

@@ -133,6 +133,31 @@ def test_attention_masks_and_scale(random):
                                   attend(q, k, v, (j >= i - 2) & (j <= i + 1)), 1e-4, 1e-4)
 
 
+def test_attention_causal(random):
+    """causal=True is the mask "causal", alone or beside an array; with what contradicts it, it is refused."""
+    q, k, v = (normal(random, 2, 4, 5, 8) for _ in range(3))
+    seen = random.random((2, 1, 5, 5)) < 0.7
+    out, lse = tenon.attention(q, k, v, mask="causal", lse=True)
+    numpy.testing.assert_array_equal(tenon.attention(q, k, v, causal=True), out)
+    numpy.testing.assert_array_equal(tenon.attention(q, k, v, causal=True, mask="causal"), out)
+    numpy.testing.assert_array_equal(tenon.attention(q, k, v, causal=False), tenon.attention(q, k, v))
+    wanted = tenon.attention(q, k, v, mask="causal", mask_tensor=seen)
+    numpy.testing.assert_array_equal(tenon.attention(q, k, v, causal=True, mask=seen), wanted)
+    numpy.testing.assert_array_equal(tenon.attention(q, k, v, causal=True, mask_tensor=seen, softcap=0.0), wanted)
+    for one, other in zip(tenon.attention_backward(out, q, k, v, out, lse, causal=True),
+                          tenon.attention_backward(out, q, k, v, out, lse, mask="causal")):
+        numpy.testing.assert_array_equal(one, other)
+    assert "mask=causal" in tenon.explain(tenon.attention, q, k, v, causal=True).problem
+    for options, told in (({"mask": "causal-br"}, 'causal=True or the mask "causal-br", got both'),
+                          ({"mask": "none"}, 'causal=True or the mask "none", got both'),
+                          ({"window": (1, 0)}, r"causal=True or a window, got both; give window=\(left, 0\)"),
+                          ({"mask": "window", "window": (1, 0)}, "got both")):
+        with pytest.raises(tenon.errors.InvalidArgumentError, match=told):
+            tenon.attention(q, k, v, causal=True, **options)
+    with pytest.raises(TypeError, match="causal needs True or False, found 'yes'"):
+        tenon.attention(q, k, v, causal="yes")
+
+
 def test_attention_backward_and_merge(random):
     q, k, v, dout = (normal(random, 1, 2, 6, 4, dtype="float64") for _ in range(4))
     out, lse = tenon.attention(q, k, v, lse=True)

@@ -83,7 +83,7 @@ for name in ("tn_stream_wait_stream", "tn_stream_synchronize", "tn_matmul"):
 class Array:
     def __init__(self, *shape, on="cuda:1", **said):
         self.tensor = tenon.empty(shape, "f32", on)
-        raw = self.tensor.tensor.raw
+        raw = self.tensor._owned.raw
         self.place = raw.data + raw.byte_offset
         self.__cuda_array_interface__ = dict(version=3, shape=shape, typestr="<f4", data=(self.place, False), **said)
 
@@ -127,7 +127,7 @@ import tenon
 from tenon import _arrays
 
 memory = tenon.empty((4,), "f32", "cuda:0")
-raw = memory.tensor.raw
+raw = memory._owned.raw
 for place in (raw.data + raw.byte_offset, 0):
     size = 4 if place else 0
     said = dict(version=2, shape=(size,), typestr="<f4", data=(place, False))

@@ -9,11 +9,12 @@ import sys
 import numpy
 import pytest
 import tenon
-from tenon import operators
+from tenon import _named, operators
 from tenon._calls import MAKERS
 
 PACKAGE = pathlib.Path(__file__).resolve().parents[2] / "bindings" / "python"
-OPERATORS = sorted(operators.__all__)
+HOMES = {**dict.fromkeys(operators.__all__, "operators"), **dict.fromkeys(_named.__all__, "_named")}
+OPERATORS = sorted(HOMES)
 
 PROGRAM = '''
 from typing import Any
@@ -25,6 +26,12 @@ from tenon.platforms import AttentionBackendEnum, current_platform
 def run(q: Any, device: str) -> tenon.Decision:
     with tenon.settings.scope({"determinism": "run-to-run"}), tenon.device(device):
         out = tenon.attention(q, q, q, mask="causal", scale=0.5, window=None)
+    with tenon.settings.scope(fp32_precision="ieee", determinism="any"):
+        tenon.attention_backward(out, q, q, q, out, q, causal=True)
+        tenon.mean(tenon.maximum(tenon.gelu(q), q, out=q), (0, 1), keepdims=True, dtype="f32")
+        own: tenon.Tensor = tenon.empty((2, 3))[None, ..., ::-1].T.reshape(3, -1).transpose(0, 1).permute(1, 0)
+        shape: tuple[int, ...] = own.shape
+        print(len(own), shape, own.ndim, own.dtype, own.numpy())
         tenon.matmul(q, out, activation="gelu", transpose_b=True, alpha=2.0, out=tenon.empty((2, 3), "bf16"))
         tenon.softmax(out, 1, log=True)
         tenon.reduce("sum", out, [0, 1], keepdims=True)
@@ -45,7 +52,9 @@ WRONG = ("tenon.attention(q, q, q, scal=0.5)", "tenon.attention(q, q)", "tenon.a
          "tenon.reduce('sum', q, keepdim=True)", "tenon.rms_norm(q, eps=1e-6)", "tenon.cast(q, q, q)",
          "tenon.explain(tenon.matmul, q, q, bia=q)", "tenon.prepare(tenon.matmul, q)", "tenon.attenton(q, q, q)",
          "tenon.binary('add', q)", "tenon.attention_merge(q, q, q, q, layot='bhld')", "tenon.fill(q)",
-         "tenon.settings.scope(determinism='any')", "tenon.version().uper()")
+         "tenon.settings.scope(['determinism'])", "tenon.version().uper()", "tenon.gelu(q, q)", "tenon.add(q)",
+         "tenon.mean(q, keepdim=True)", "tenon.attention(q, q, q, causal='yes')", "tenon.empty(2).transpose(1)",
+         "tenon.empty(2).nunpy()")
 
 
 def lines_of(checker, tmp_path, *options):
@@ -98,15 +107,26 @@ def test_pyright_sees_the_options(tmp_path):
 def test_stub_and_package_have_the_same_names():
     """And each name comes from the same module."""
     stub = ast.parse((PACKAGE / "tenon" / "__init__.pyi").read_text())
+    listed = {"operators": operators.__all__, "_named": _named.__all__}
     homes = {name: node.module for node in stub.body if isinstance(node, ast.ImportFrom)
-             for alias in node.names for name in (OPERATORS if alias.name == "*" else [alias.asname])}
+             for alias in node.names for name in (listed[node.module] if alias.name == "*" else [alias.asname])}
     own = {node.name for node in stub.body if isinstance(node, ast.FunctionDef)}
     own |= {node.target.id for node in stub.body if isinstance(node, ast.AnnAssign)}
     assert own == {"version", "__version__"}
     assert set(homes) | own == {*tenon.__all__, "device_interface"}
-    known = {**tenon._HOMES, **dict.fromkeys(OPERATORS, "operators")}
+    known = {**tenon._HOMES, **HOMES}
     assert {name: homes[name] for name in known} == known
     assert all(hasattr(tenon, name) for name in known)
+
+
+def test_functions_that_are_made_are_declared():
+    """A kind that the library gains has its function and, in the stub, its line."""
+    stub = ast.parse((PACKAGE / "tenon" / "_named.pyi").read_text())
+    declared = {node.name: ast.unparse(node.args) for node in stub.body if isinstance(node, ast.FunctionDef)}
+    made = {name: inspect.signature(getattr(tenon, name)) for name in _named.__all__}
+    assert declared.keys() == made.keys()
+    for name, arguments in declared.items():
+        assert str(made[name]).replace("'", "") == f"({arguments.replace('=', ' = ')}) -> Any"
 
 
 @pytest.mark.parametrize("name", OPERATORS)

@@ -30,9 +30,9 @@ static tn_dtype dtype_of(const char *format, Py_ssize_t size)
 
 /* 1 when the array's memory is in `out`, which is then let go; 0, with no exception, when it is left to
  * Python. */
-static int see_buffer(PyObject *array, int writable, seen *out)
+static int see_buffer(PyObject *array, role as, seen *out)
 {
-    int flags = LENT_STRIDES | LENT_FORMAT | (writable ? LENT_WRITABLE : 0);
+    int flags = LENT_STRIDES | LENT_FORMAT | (as == READ ? 0 : LENT_WRITABLE);
     if (PyObject_GetBuffer(array, &out->buffer, flags) != 0) {
         PyErr_Clear();
         return 0;
@@ -91,8 +91,8 @@ static int has_storage(const state *s, PyObject *array, const tn_dlpack_tensor *
     return known && address != offset * ((t->dtype >> 8 & 0xFF) / 8);
 }
 
-/* The same as see_buffer through DLPack's table. What is written was made here. */
-static int see_exchange(const state *s, const library *of, PyObject *array, int writable, seen *out)
+/* The same as see_buffer through DLPack's table. */
+static int see_exchange(const state *s, const library *of, PyObject *array, role as, seen *out)
 {
     tn_dlpack_tensor t;
     if (of->functions->tensor_of(array, &t) != 0) {
@@ -101,7 +101,7 @@ static int see_exchange(const state *s, const library *of, PyObject *array, int 
     }
     if ((t.device_type != TN_DLPACK_CPU && t.device_type != TN_DLPACK_CUDA &&
          t.device_type != TN_DLPACK_ROCM) ||
-        t.ndim > RANK_MAX || !t.strides || (!writable && means_more(s, of, array, t.dtype)) ||
+        t.ndim > RANK_MAX || !t.strides || (as != FRESH && means_more(s, of, array, t.dtype)) ||
         !has_storage(s, array, &t))
         return 0;
     out->tensor = (tn_tensor){.data = t.data,
@@ -125,12 +125,11 @@ static int is_of(const library *of, PyObject *array)
     return 0;
 }
 
-int see(const state *s, const library *of, PyObject *array, int writable, seen *out)
+int see(const state *s, const library *of, PyObject *array, role as, seen *out)
 {
     if (!is_of(of, array))
         return 0;
-    return of->functions ? see_exchange(s, of, array, writable, out)
-                         : see_buffer(array, writable, out);
+    return of->functions ? see_exchange(s, of, array, as, out) : see_buffer(array, as, out);
 }
 
 /* Whether a level of forward-mode derivatives is open, in which an array may have a tangent that would be lost. */
@@ -266,17 +265,34 @@ static PyObject *make_called(const library *of, PyObject *like, const int64_t *s
     return result;
 }
 
-PyObject *make_result(const state *s, const library *of, PyObject *like, const seen *first,
-                      int64_t *shape, seen *out)
+/* A new array for the result. NULL without an exception where that fails. */
+static PyObject *make_result(const library *of, PyObject *like, const tn_tensor *first,
+                             int64_t *shape)
 {
-    const tn_tensor *t = &first->tensor;
-    const int host = t->device_type == TN_DLPACK_CPU;
+    const int host = first->device_type == TN_DLPACK_CPU;
     PyObject *result = of->functions && host
-                           ? make_exchanged(of->functions, t->dtype, shape, t->ndim)
-                           : make_called(of, like, shape, t->ndim);
+                           ? make_exchanged(of->functions, first->dtype, shape, first->ndim)
+                           : make_called(of, like, shape, first->ndim);
     PyErr_Clear();
-    if (result && see(s, of, result, 1, out))
+    return result;
+}
+
+PyObject *find_result(const state *s, const library *of, PyObject *given, PyObject *like,
+                      const seen *first, int64_t *shape, seen *out)
+{
+    const int fresh = given == Py_None;
+    PyObject *result = fresh ? make_result(of, like, &first->tensor, shape) : one_more(given);
+    if (result && see(s, of, result, fresh ? FRESH : WRITTEN, out))
         return result;
     Py_XDECREF(result);
     return NULL;
+}
+
+int count_write(const library *of, PyObject *array)
+{
+    if (!of->functions || of->wrote == Py_None)
+        return 1;
+    PyObject *done = PyObject_CallFunctionObjArgs(of->wrote, array, NULL);
+    Py_XDECREF(done);
+    return done != NULL;
 }

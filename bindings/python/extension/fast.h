@@ -53,6 +53,7 @@ typedef struct library {
                                 * an array to be like, a shape and strides                       */
     PyObject *gradients; /* beside a table: whether they are recorded now                  */
     PyObject *forward;   /* beside a table: whose _current_level is that of its forward mode */
+    PyObject *wrote;     /* beside a table: called with a caller's array that was written to */
     const exchange *functions; /* NULL: the buffer protocol                                      */
 } library;
 
@@ -93,18 +94,24 @@ static inline PyObject *one_more(PyObject *object)
 /* Whose the array is; NULL when it is left to Python. */
 const library *library_of(const state *s, PyObject *array);
 
+/* What an array is in a call. FRESH: made here, so that nobody's gradients or tangents depend on it. */
+typedef enum role { READ, WRITTEN, FRESH } role;
+
 /* 1 when the array, of that library, is in `out`, which is then let go; 0, with no exception, when it is left to
  * Python. */
-int see(const state *s, const library *of, PyObject *array, int writable, seen *out);
+int see(const state *s, const library *of, PyObject *array, role as, seen *out);
 void let_go(seen *s, int count);
 
 /* The stream that the library works on where the array is: what it queued there before comes first, and what
  * it queues behind comes after. NULL in the host's memory. 0, with no exception, when it is left to Python. */
 int find_stream(state *s, const library *of, const tn_tensor *array, tn_stream **out);
 
-/* An empty array of the first one's dtype, where it is, of the shape, and what is seen of it. NULL without an
- * exception where that fails. */
-PyObject *make_result(const state *s, const library *of, PyObject *like, const seen *first,
-                      int64_t *shape, seen *out);
+/* The array to write to, with one reference more, and what is seen of it: `given`, or if that is None an empty array of
+ * the first one's dtype, where it is, of the shape. NULL without an exception when the call is left to Python. */
+PyObject *find_result(const state *s, const library *of, PyObject *given, PyObject *like,
+                      const seen *first, int64_t *shape, seen *out);
+
+/* Tells the library that a caller's array was written to. 0 with an exception where that fails. */
+int count_write(const library *of, PyObject *array);
 
 #endif

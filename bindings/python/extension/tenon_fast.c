@@ -37,36 +37,43 @@ static int fits_matmul(const tn_tensor *a, const tn_tensor *b)
     return 1;
 }
 
-/* What a call gives: its result when it went well, else it is left to Python. */
-static PyObject *finish(state *s, tn_status status, PyObject *result)
+/* What a call gives: its result when it went well, else it is left to Python. `given`: the caller's array that is the
+ * result, or None. */
+static PyObject *finish(state *s, const library *of, tn_status status, PyObject *given,
+                        PyObject *result)
 {
     if (status == TN_OK) {
         s->served++;
-        return result;
+        if (given == Py_None || count_write(of, given))
+            return result;
+        Py_CLEAR(result);
+        return NULL;
     }
     Py_XDECREF(result);
     return not_implemented();
 }
 
+/* matmul(context, a, b[, out]): out is an array or None. */
 static PyObject *matmul(PyObject *module, PyObject *const *given, Py_ssize_t count)
 {
     state *s = PyModule_GetState(module);
     const tn_context *context;
     PyObject *result = NULL;
-    const library *of = count == 3 ? library_of(s, given[1]) : NULL;
+    const library *of = count == 3 || count == 4 ? library_of(s, given[1]) : NULL;
+    PyObject *out = count == 4 ? given[3] : Py_None;
     seen t[3] = {{.held = 0}, {.held = 0}, {.held = 0}};
     int64_t shape[RANK_MAX];
     tn_status status = TN_UNSUPPORTED;
     tn_matmul_args args = {.struct_size = sizeof args};
     if (!of || !s->matmul || context_of(given[0], &context) != 0)
         return PyErr_Occurred() ? NULL : not_implemented();
-    if (!see(s, of, given[1], 0, &t[0]) || !see(s, of, given[2], 0, &t[1]) ||
+    if (!see(s, of, given[1], READ, &t[0]) || !see(s, of, given[2], READ, &t[1]) ||
         !fits_matmul(&t[0].tensor, &t[1].tensor) || !find_stream(s, of, &t[0].tensor, &args.stream))
         goto done;
     const int rank = t[0].tensor.ndim;
     for (int i = 0; i < rank; i++)
         shape[i] = i == rank - 1 ? t[1].tensor.shape[i] : t[0].tensor.shape[i];
-    result = make_result(s, of, given[1], &t[0], shape, &t[2]);
+    result = find_result(s, of, out, given[1], &t[0], shape, &t[2]);
     if (result) {
         args.a = &t[0].tensor;
         args.b = &t[1].tensor;
@@ -77,12 +84,21 @@ static PyObject *matmul(PyObject *module, PyObject *const *given, Py_ssize_t cou
     }
 done:
     let_go(t, 3);
-    return finish(s, status, result);
+    return finish(s, of, status, out, result);
 }
 
 /* The operands of attention, in their order, and what is given with them. */
 enum { QUERY, KEY, VALUE, MASK, OUT, ATTENTION_ARRAYS };
-enum { GIVEN_MASK = 4, GIVEN_SCALE, GIVEN_ARRAY, GIVEN_LAYOUT, GIVEN_TURNED, GIVEN_BACKEND, GIVEN };
+enum {
+    GIVEN_MASK = 4,
+    GIVEN_SCALE,
+    GIVEN_ARRAY,
+    GIVEN_LAYOUT,
+    GIVEN_TURNED,
+    GIVEN_BACKEND,
+    GIVEN_OUT,
+    GIVEN
+};
 
 /* 0, with no exception, for what is no number: Python names the option. */
 static int read_options(PyObject *const *given, tn_attention_args *out)
@@ -108,7 +124,7 @@ static int see_operands(const state *s, const library *of, PyObject *const *give
                         tn_attention_args *args)
 {
     for (int i = QUERY; i <= VALUE; i++) {
-        if (!see(s, of, given[i + 1], 0, &t[i]) || t[i].tensor.ndim != 4)
+        if (!see(s, of, given[i + 1], READ, &t[i]) || t[i].tensor.ndim != 4)
             return 0;
     }
     args->q = &t[QUERY].tensor;
@@ -117,7 +133,7 @@ static int see_operands(const state *s, const library *of, PyObject *const *give
     if (given[GIVEN_ARRAY] == Py_None)
         return 1;
     args->mask_tensor = &t[MASK].tensor;
-    return see(s, of, given[GIVEN_ARRAY], 0, &t[MASK]);
+    return see(s, of, given[GIVEN_ARRAY], READ, &t[MASK]);
 }
 
 /* Of four dimensions, the two in the middle change places. */
@@ -132,15 +148,16 @@ static void turn(seen *s)
     s->tensor.strides = s->strides;
 }
 
-/* attention(context, q, k, v, mask, scale, mask_tensor, layout, turned, backend): mask is TN_MASK_NONE, _CAUSAL or
- * _CAUSAL_BR, scale a float or None, mask_tensor an array or None, layout TN_LAYOUT_..., backend TN_BACKEND_... or 0.
- * With `turned` the result has the other layout. */
+/* attention(context, q, k, v, mask, scale, mask_tensor, layout, turned, backend[, out]): mask is TN_MASK_NONE, _CAUSAL or
+ * _CAUSAL_BR, scale a float or None, mask_tensor an array or None, layout TN_LAYOUT_..., backend TN_BACKEND_... or 0,
+ * out an array or None. With `turned` the result has the other layout. */
 static PyObject *attention(PyObject *module, PyObject *const *given, Py_ssize_t count)
 {
     state *s = PyModule_GetState(module);
     const tn_context *context;
     PyObject *result = NULL;
-    const library *of = count == GIVEN ? library_of(s, given[1]) : NULL;
+    const library *of = count == GIVEN || count == GIVEN_OUT ? library_of(s, given[1]) : NULL;
+    PyObject *out = count == GIVEN ? given[GIVEN_OUT] : Py_None;
     seen t[ATTENTION_ARRAYS] = {{.held = 0}, {.held = 0}, {.held = 0}, {.held = 0}, {.held = 0}};
     tn_status status = TN_UNSUPPORTED;
     tn_attention_args args = {.struct_size = sizeof args};
@@ -151,7 +168,7 @@ static PyObject *attention(PyObject *module, PyObject *const *given, Py_ssize_t 
         goto done;
     int64_t shape[] = {args.q->shape[0], args.q->shape[turned ? 2 : 1],
                        args.q->shape[turned ? 1 : 2], args.v->shape[3]};
-    result = make_result(s, of, given[1], &t[QUERY], shape, &t[OUT]);
+    result = find_result(s, of, out, given[1], &t[QUERY], shape, &t[OUT]);
     if (result) {
         if (turned)
             turn(&t[OUT]);
@@ -162,7 +179,7 @@ static PyObject *attention(PyObject *module, PyObject *const *given, Py_ssize_t 
     }
 done:
     let_go(t, ATTENTION_ARRAYS);
-    return finish(s, status, result);
+    return finish(s, of, status, out, result);
 }
 
 /* served(): how many calls were not left to Python. */
@@ -215,15 +232,15 @@ static const exchange *exchange_of(PyObject *type)
     return found && found->major == TN_DLPACK_VERSION_MAJOR ? found : NULL;
 }
 
-/* teach(types, empty, gradients, forward): arrays of these types, a tuple, are seen from now on; False when they
+/* teach(types, empty, gradients, forward, wrote): arrays of these types, a tuple, are seen from now on; False when they
  * cannot be. By the buffer protocol if `gradients` is None; else by the first type's table of DLPack's, `gradients`
- * tells whether an array that requires them would lose them, and `forward._current_level` is not negative while
- * arrays may have tangents. Once for each type. */
+ * tells whether an array that requires them would lose them, `forward._current_level` is not negative while arrays may
+ * have tangents, and `wrote` is called with each array of the caller's that a call wrote to. Once for each type. */
 static PyObject *teach(PyObject *module, PyObject *const *given, Py_ssize_t count)
 {
     state *s = PyModule_GetState(module);
-    if (count != 4)
-        return PyErr_Format(PyExc_TypeError, "teach needs 4 arguments, found %zd", count);
+    if (count != 5)
+        return PyErr_Format(PyExc_TypeError, "teach needs 5 arguments, found %zd", count);
     PyObject *first = PyTuple_Check(given[0]) ? PyTuple_GetItem(given[0], 0) : NULL;
     const int wants = given[2] != Py_None;
     if (!first)
@@ -235,6 +252,7 @@ static PyObject *teach(PyObject *module, PyObject *const *given, Py_ssize_t coun
                                          .empty = one_more(given[1]),
                                          .gradients = one_more(given[2]),
                                          .forward = one_more(given[3]),
+                                         .wrote = one_more(given[4]),
                                          .functions = functions};
     return one_more(Py_True);
 }
@@ -246,6 +264,7 @@ static int traverse(PyObject *module, visitproc visit, void *arg)
         Py_VISIT(s->libraries[i].types);
         Py_VISIT(s->libraries[i].gradients);
         Py_VISIT(s->libraries[i].forward);
+        Py_VISIT(s->libraries[i].wrote);
         Py_VISIT(s->libraries[i].empty);
     }
     if (s)
@@ -261,6 +280,7 @@ static int clear(PyObject *module)
         Py_CLEAR(last->types);
         Py_CLEAR(last->gradients);
         Py_CLEAR(last->forward);
+        Py_CLEAR(last->wrote);
         Py_CLEAR(last->empty);
     }
     if (s) {
@@ -284,13 +304,14 @@ static void free_module(void *module)
     }
 
 static PyMethodDef methods[] = {
-    METHOD(matmul, "matmul(context, a, b): the product, or NotImplemented."),
+    METHOD(matmul, "matmul(context, a, b[, out]): the product, or NotImplemented."),
     METHOD(attention, "attention(context, q, k, v, mask, scale, mask_tensor, layout, turned, "
-                      "backend): its result, or NotImplemented."),
+                      "backend[, out]): its result, or NotImplemented."),
     METHOD(bind, "bind(matmul, attention, wrap): what is called."),
     {"served", served, METH_NOARGS, "How many calls were not left to Python."},
-    METHOD(teach, "teach(types, empty, gradients, forward): see arrays of the types; whether that "
-                  "can be."),
+    METHOD(teach,
+           "teach(types, empty, gradients, forward, wrote): see arrays of the types; whether "
+           "that can be."),
     {NULL, NULL, 0, NULL},
 };
 

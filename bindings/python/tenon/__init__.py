@@ -1,10 +1,9 @@
-"""Tenon: operators on the fastest kernel that is allowed, on anyone's arrays, with the reason for every
-choice.
+"""Tenon: operators on the fastest kernel that is allowed, on arrays of any library, with the reason for every choice.
 
 >>> import numpy, tenon
 >>> q = numpy.ones((1, 8, 64, 32), "float32")
->>> out = tenon.attention(q, q, q, mask="causal")
->>> print(tenon.explain(tenon.attention, q, q, q, mask="causal").chosen.platform)
+>>> out = tenon.attention(q, q, q, causal=True)
+>>> print(tenon.explain(tenon.attention, q, q, q, causal=True).chosen.platform)
 cpu
 """
 
@@ -19,10 +18,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-# Where each name is, besides the operators, which operators.py lists; a module is imported when a name of it is first
-# used.
+# The module of each name, except the operators, which operators.py and _named.py list. A module is imported when a name
+# of it is first used.
 _HOMES = {
-    "Tensor": "_dlpack", "empty": "_dlpack",
+    "Tensor": "_tensor", "empty": "_tensor",
     **dict.fromkeys(("Device", "Event", "Stream", "default_device", "describe", "device", "devices",
                      "seed_everything", "synchronize"), "_devices"),
     "Decision": "_explain", "explain": "_explain", "fallbacks": "_explain", "prepare": "_explain",
@@ -41,36 +40,33 @@ def version() -> str:
     return _lib.tn_version().decode()
 
 
+def _operators() -> dict[str, str]:
+    """The module of each operator."""
+    from ._named import __all__ as named
+    from .operators import __all__ as operators
+
+    return {**dict.fromkeys(operators, "operators"), **dict.fromkeys(named, "_named")}
+
+
 def _all_names() -> list[str]:
     """The value of __all__: every name but what needs PyTorch."""
-    from .operators import __all__ as operators
-
-    return ["Error", "errors", "settings", "version", "__version__", *_HOMES, *operators,
+    return ["Error", "errors", "settings", "version", "__version__", *_HOMES, *_operators(),
             *(name for name in _MODULES if name != "device_interface")]
-
-
-def _is_operator(name: str) -> bool:
-    if name.startswith("_"):
-        return False
-    from .operators import __all__ as operators
-
-    return name in operators
 
 
 def __getattr__(name: str) -> Any:
     from importlib import import_module
 
+    home = _HOMES.get(name)
     if name == "__all__":
         value: Any = _all_names()
-    elif name in _HOMES:
-        value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     elif name in _MODULES:
         try:
             value = import_module(f"{__name__}.{name}")
         except ModuleNotFoundError as error:
             raise AttributeError(f"tenon.{name} needs {error.name}, which is not here") from error
-    elif _is_operator(name):
-        value = getattr(import_module(f"{__name__}.operators"), name)
+    elif home or not name.startswith("_") and (home := _operators().get(name)):
+        value = getattr(import_module(f"{__name__}.{home}"), name)
     else:
         raise AttributeError(f"module 'tenon' has no attribute {name!r}")
     globals()[name] = value
@@ -78,4 +74,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_all_names(), *_MODULES})
+    return sorted({*(name for name in globals() if name.startswith("__")), *_all_names(), *_MODULES})

@@ -14,8 +14,6 @@ from ._devices import device as device
 from ._devices import devices as devices
 from ._devices import seed_everything as seed_everything
 from ._devices import synchronize as synchronize
-from ._dlpack import Tensor as Tensor
-from ._dlpack import empty as empty
 from ._doctor import doctor as doctor
 from ._doctor import libraries as libraries
 from ._doctor import library as library
@@ -23,6 +21,9 @@ from ._explain import Decision as Decision
 from ._explain import explain as explain
 from ._explain import fallbacks as fallbacks
 from ._explain import prepare as prepare
+from ._named import *
+from ._tensor import Tensor as Tensor
+from ._tensor import empty as empty
 from .errors import Error as Error
 from .operators import *
 

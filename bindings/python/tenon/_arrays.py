@@ -11,7 +11,7 @@ import struct
 import sys
 from ctypes import CDLL, addressof, byref, c_char, c_int32, c_int64, c_uint64, c_void_p
 
-from . import _abi, _buffers, _dlpack, _dtypes, _given, errors
+from . import _abi, _buffers, _dlpack, _dtypes, _given, _tensor, errors
 from ._handles import call, take
 from ._library import lib
 from ._packing import Packer
@@ -108,7 +108,7 @@ class Kind:
         """An array of this library's, not initialised, on the device of `like`, which is `seen`; of Tenon's own where
         the library has none to make."""
         on = take(lib.tn_tensor_device, byref(seen))
-        return _dlpack.Tensor(_dlpack.create(on, shape, word))
+        return _tensor.Tensor(_dlpack.create(on, shape, word))
 
     def wrote(self, array: Any) -> None:
         """Told of a caller's array when it has been written to."""
@@ -119,7 +119,7 @@ class Kind:
 
 
 class NumpyKind(Kind):
-    """NumPy's, and whatever derives from its arrays."""
+    """NumPy's, and whatever derives from its arrays; with the dtypes of ml_dtypes for bf16 and f8."""
 
     def __init__(self) -> None:
         numpy = sys.modules["numpy"]
@@ -134,12 +134,21 @@ class NumpyKind(Kind):
     def view(self, array: Any) -> _abi.Tensor:
         number = self.numbers.get(array.dtype)
         if number is None or isinstance(array, self.masked):
-            raise self._refusal(array)
+            return self._view_extended(array)
         if array.flags.carray and array.size:  # the quick way, of what is dense and can be written
             address, read_only = addressof(self.first_byte(array)), False
         else:
             address, read_only = array.__array_interface__["data"]
         return make_tensor(address, array.shape, array.strides, array.itemsize, number, array,
+                           READ_ONLY if read_only else 0)
+
+    def _view_extended(self, array: Any) -> _abi.Tensor:
+        """An array of a dtype of ml_dtypes, which the buffer protocol does not know."""
+        word = _dtypes.BY_NAME.get(array.dtype.name)
+        if array.dtype.type.__module__ != "ml_dtypes" or word is None or isinstance(array, self.masked):
+            raise self._refusal(array)
+        address, read_only = array.__array_interface__["data"]
+        return make_tensor(address, array.shape, array.strides, array.itemsize, _dtypes.NUMBER[word], array,
                            READ_ONLY if read_only else 0)
 
     def _refusal(self, array: Any) -> Exception:
@@ -150,12 +159,11 @@ class NumpyKind(Kind):
                 f"an array of {array.dtype.str} is in another byte order than this machine's; "
                 "convert it first, as with array.astype(array.dtype.newbyteorder())")
         return errors.invalid(
-            f"no dtype for NumPy's {array.dtype}; there are: {', '.join(self.dtypes)}")
+            f"no dtype for NumPy's {array.dtype}; there are: {', '.join(self.dtypes)}, and of ml_dtypes: "
+            f"{', '.join(word for word in _dtypes.NAME if word not in self.dtypes)}")
 
     def empty(self, like: Any, seen: _abi.Tensor, shape: tuple[int, ...], word: str) -> Any:
-        if word not in self.dtypes:
-            raise errors.invalid(f"NumPy has no {word}; there are: {', '.join(self.dtypes)}")
-        return self.make(shape, self.dtypes[word])
+        return self.make(shape, self.dtypes.get(word) or _dtypes.ml_dtype(word))
 
 
 class ScalarKind(NumpyKind):
@@ -191,7 +199,7 @@ class TorchKind(Kind):
         self.count_write = getattr(torch.autograd.graph, "increment_version", None)
         # With strides: PyTorch makes such a tensor a little sooner than by new_empty.
         teach_fast((torch.Tensor, torch.nn.Parameter), torch.Tensor.new_empty_strided, torch.is_grad_enabled,
-                   self.forward)
+                   self.forward, self.wrote)
 
     def _unwrap(self, array: Any) -> Any:
         """The tensor whose memory holds the elements: the array itself, or what a collective operation has written to,
@@ -313,8 +321,7 @@ class DlpackKind(Kind):
         return lib.tn_stream_current(take(lib.tn_tensor_device, byref(tensor))) or None
 
     def view(self, array: Any) -> _abi.Tensor:
-        owned = (array.tensor if isinstance(array, _dlpack.Tensor)
-                 else _dlpack.take_in(array, self._own_stream()))
+        owned = array._owned if isinstance(array, _tensor.Tensor) else _dlpack.take_in(array, self._own_stream())
         raw = owned.raw
         tensor = _abi.Tensor.from_buffer_copy(raw)
         tensor.owner = None
@@ -440,14 +447,15 @@ _kinds: dict[type, Kind] = {}
 _made: dict[str, Kind] = {}
 
 
-def teach_fast(types: tuple[type, ...], empty: Any, gradients: Any = None, forward: Any = None) -> None:
-    """Lets the extension, if there is one, see arrays of these types: by the buffer protocol, or where a library has
-    gradients, with what tells whether they are recorded and what has the level of its forward mode, by DLPack's
-    table."""
+def teach_fast(types: tuple[type, ...], empty: Any, gradients: Any = None, forward: Any = None,
+               wrote: Any = None) -> None:
+    """Lets the extension, if there is one, see arrays of these types: by the buffer protocol, or, if a library has
+    gradients, by DLPack's table, with what tells whether they are recorded, what has the level of its forward mode, and
+    what counts a write to an array of the caller's."""
     from . import operators
 
     if operators._fast is not None:
-        operators._fast.teach(types, empty, gradients, forward)
+        operators._fast.teach(types, empty, gradients, forward, wrote)
 
 
 def _kind_of_type(cls: type, array: Any) -> Kind:

@@ -10,8 +10,8 @@ from inspect import signature
 from math import prod
 from sys import byteorder
 
-from . import _abi, errors, settings
-from ._arrays import Kind, kind_of, view
+from . import _abi, _dtypes, errors, settings
+from ._arrays import Kind, kind_of, reference, view
 from ._handles import call, take
 from ._library import lib
 
@@ -55,7 +55,7 @@ def make(maker: Callable[..., T], given: tuple[Any, ...], options: dict[str, Any
 
 
 # Options that PyTorch's operators have, and what says the same here.
-ELSEWHERE = {"is_causal": 'mask="causal"', "attn_mask": "mask", "dropout_p": "dropout",
+ELSEWHERE = {"is_causal": "causal", "attn_mask": "mask", "dropout_p": "dropout",
              "enable_gqa": "fewer heads of k and v, which need no option"}
 
 
@@ -233,3 +233,13 @@ def broadcast(one: Shape, other: Shape) -> Shape:
             raise errors.invalid(f"shapes {one} and {other} do not broadcast")
         sizes.append(b if a == 1 else a)
     return tuple(sizes)
+
+
+def one_output(name: str, cls: type, x: Any, given: _abi.Tensor, out: Any, shape: Shape | None, word: str | None,
+               seen: dict[str, Any], **fields: Any) -> Call:
+    """The call of an operator that reads `x`, which is `given`, and maybe other tensors, and writes one array."""
+    result, to = target(kind_of(x), x, given, out, given.dims if shape is None else shape,
+                        _dtypes.WORD[given.dtype] if word is None else word)
+    args = make_args(cls, x, given, **{"in": reference(given)}, out=reference(to),
+                     **{key: reference(tensor) for key, tensor in seen.items()}, **fields)
+    return Call(name, args, result, (given, to, seen), (out,))

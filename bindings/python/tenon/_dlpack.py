@@ -9,13 +9,14 @@ import threading
 from ctypes import addressof, byref, c_char_p, c_int, c_int64, c_void_p, py_object
 
 from . import _abi, _dtypes, errors
+from ._buffers import dense_strides
 from ._given import INT32, INT64, number
 from ._handles import call, take
 from ._library import lib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Sequence
+    from typing import Any
 
 LEGACY, VERSIONED = b"dltensor", b"dltensor_versioned"
 USED = {LEGACY: b"used_dltensor", VERSIONED: b"used_dltensor_versioned"}
@@ -76,12 +77,18 @@ def give_out(managed: int, name: bytes) -> Any:
 
 
 class Owned:
-    """A tn_tensor with an owner, released when this is forgotten."""
+    """A tn_tensor that shares the ownership of its memory until this is deleted. `keep` is what else the tensor points
+    to."""
 
-    def __init__(self, raw: _abi.Tensor) -> None:
-        self.raw = raw
+    def __init__(self, raw: _abi.Tensor, keep: Any = None) -> None:
+        self.raw, self.keep = raw, keep
         self.shape = tuple((c_int64 * raw.ndim).from_address(raw.shape)) if raw.ndim else ()
         self._release = lib.tn_tensor_release
+
+    def strides(self) -> tuple[int, ...]:
+        """In elements."""
+        raw = self.raw
+        return tuple((c_int64 * raw.ndim).from_address(raw.strides)) if raw.strides else dense_strides(self.shape)
 
     def __del__(self) -> None:
         release = getattr(self, "_release", None)
@@ -95,6 +102,18 @@ def create(device: int | None, shape: tuple[int, ...], word: str) -> Owned:
     sizes = (c_int64 * max(len(shape), 1))(*(number("a size", each, *INT64) for each in shape))
     call(lib.tn_tensor_create, device, _dtypes.NUMBER[word], sizes, len(shape), byref(raw))
     return Owned(raw)
+
+
+def view_of(owned: Owned, first: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Owned:
+    """Elements of the same memory, which stays alive: with another shape, strides and, counted from the first element,
+    first element."""
+    raw, count = _abi.Tensor(), len(shape)
+    call(lib.tn_tensor_view, byref(owned.raw), byref(raw))
+    sizes = (c_int64 * (2 * count or 1))(*shape, *strides)
+    raw.ndim, raw.shape = count, addressof(sizes)
+    raw.strides = addressof(sizes) + 8 * count
+    raw.byte_offset += first * _dtypes.BYTES[_dtypes.WORD[raw.dtype]]
+    return Owned(raw, sizes)
 
 
 def _place_of(array: Any) -> tuple[int, int]:
@@ -141,82 +160,3 @@ def take_in(array: Any, stream: int | None = None) -> Owned:
             call(getattr(lib, function), managed, byref(raw))
             return Owned(raw)
     raise errors.invalid(f"{type(array).__name__}.__dlpack__ gave no DLPack capsule, or a used one")
-
-
-class Tensor:
-    """An array of Tenon's own: what operators give for arguments whose library has no arrays, and what
-    `tenon.empty` makes. It speaks DLPack and, in the host's memory, the array interface; so
-    `numpy.asarray(t)` and `torch.from_dlpack(t)` share its memory.
-
-    >>> import array, numpy, tenon
-    >>> made = tenon.unary("neg", array.array("d", [1, 2]))            # plain memory, with no library of arrays
-    >>> made
-    <tensor 2 of f64 on cpu:0>
-    >>> numpy.asarray(made)
-    array([-1., -2.])
-    """
-
-    __slots__ = ("tensor", "__weakref__")
-
-    def __init__(self, tensor: Owned) -> None:
-        self.tensor = tensor
-
-    shape = property(lambda self: self.tensor.shape, doc="As a tuple.")
-    dtype = property(lambda self: _dtypes.WORD[self.tensor.raw.dtype], doc='As a word: "f32".')
-
-    @property
-    def device(self) -> Any:
-        """The device its memory is on."""
-        from ._devices import Device
-
-        return Device(take(lib.tn_tensor_device, byref(self.tensor.raw)))
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return self.tensor.raw.device_type, self.tensor.raw.device_id
-
-    def __dlpack__(self, *, stream: int | None = None, max_version: tuple[int, int] | None = None,
-                   dl_device: tuple[int, int] | None = None, copy: bool | None = None) -> Any:
-        if copy or dl_device not in (None, self.__dlpack_device__()):
-            raise BufferError("this tensor is given as it is: neither copied nor moved")
-        consumer = -1 if stream is None else int(stream)
-        versioned = max_version is not None and max_version[0] >= 1
-        function = lib.tn_dlpack_export if versioned else lib.tn_dlpack_export_legacy
-        managed = take(function, byref(self.tensor.raw), consumer)
-        return give_out(managed, VERSIONED if versioned else LEGACY)
-
-    @property
-    def __array_interface__(self) -> dict[str, Any]:
-        raw = self.tensor.raw
-        if raw.device_type not in (1, 3) or self.dtype not in _dtypes.TYPESTRS:
-            raise AttributeError(f"{self.dtype} on {self.device.id} has no array interface")
-        steps = (c_int64 * raw.ndim).from_address(raw.strides) if raw.strides else None
-        size = _dtypes.BYTES[self.dtype]
-        return {
-            "version": 3,
-            "shape": self.shape,
-            "typestr": _dtypes.TYPESTRS[self.dtype],
-            "data": ((raw.data or 0) + raw.byte_offset, bool(raw.flags & 1)),
-            "strides": steps and tuple(size * step for step in steps),
-        }
-
-    def __array__(self, *_: Any, **__: Any) -> Any:
-        """NumPy asks this when there is no array interface, and would make an array of one object."""
-        raise TypeError(f"{self!r} cannot be an array of NumPy's; copy it to the host, or cast it")
-
-    def __repr__(self) -> str:
-        sizes = "x".join(map(str, self.shape)) or "scalar"
-        return f"<tensor {sizes} of {self.dtype} on {self.device.id}>"
-
-
-def empty(shape: Sequence[int] | int, dtype: Any = "f32", device: Any = None) -> Tensor:
-    """A tensor of Tenon's own, not initialised. None: the current device.
-
-    >>> import tenon
-    >>> tenon.empty((2, 3), "bf16", "cpu")
-    <tensor 2x3 of bf16 on cpu:0>
-    """
-    from . import _devices as devices
-
-    where = devices.default_address() if device is None else devices.device(device).address
-    sizes = tuple(shape) if hasattr(shape, "__iter__") else (number("shape", shape, *INT64),)
-    return Tensor(create(where, sizes, _dtypes.word_of(dtype)))

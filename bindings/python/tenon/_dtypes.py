@@ -107,3 +107,14 @@ def typestr_word(typestr: str) -> str:
         raise errors.invalid(
             f'no dtype for elements of "{typestr}" here; there are: {", ".join(_BY_TYPESTR)}')
     return word
+
+
+def ml_dtype(word: str) -> Any:
+    """NumPy's dtype for a word that NumPy itself has none for, from the package ml_dtypes."""
+    try:
+        import ml_dtypes
+        import numpy
+    except ImportError:
+        raise errors.invalid(f"NumPy itself has no {word}; install the package ml_dtypes (pip install ml_dtypes), or ask "
+                             "for another dtype") from None
+    return numpy.dtype(getattr(ml_dtypes, NAME[word]))

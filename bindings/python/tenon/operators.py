@@ -24,7 +24,9 @@ from struct import pack
 
 from . import _abi, _dtypes, _given, errors, settings
 from ._arrays import Kind, kind_of, new_axis, reference, stream_address, view, view_or_none
-from ._calls import Call, broadcast, call_in_order, faces, make, make_args, operator, place, run, sources, target, word_number
+from ._calls import (Call, broadcast, call_in_order, faces, make, make_args, one_output, operator, place, run, sources,
+                     target, word_number)
+from ._elementwise import binary, reduce, unary
 from ._handles import call
 from ._library import lib
 from ._packing import Packer
@@ -36,15 +38,13 @@ if TYPE_CHECKING:
     Shape = tuple[int, ...]
 
 ACTIVATIONS = {None: 0, "none": 0, "relu": 1, "gelu": 2, "gelu-tanh": 3, "silu": 4}
-UNARY = ("neg abs sqrt rsqrt exp log tanh sigmoid relu gelu gelu-tanh silu").split()
-BINARY = "add sub mul div max min".split()
-REDUCTIONS = "sum mean max min prod".split()
 ROTARY = "halves pairs".split()
 MASKS = {None: 0, "none": 0, "causal": 1, "causal-br": 2, "window": 3}
 LAYOUTS = {"bhld": 0, "blhd": 1}
 
 _NO_WINDOW = (0, 0)
-_PLAIN = {"mask", "mask_tensor", "scale", "layout", "backend"}  # options that the extension knows
+_PLAIN = {"causal", "mask", "mask_tensor", "scale", "layout", "backend", "out"}  # options that the extension knows
+_OUT = {"out"}
 _MATMUL_SIZE, _ATTENTION_SIZE = sizeof(_abi.MatmulArgs), sizeof(_abi.AttentionArgs)
 _matmul = Packer(_abi.MatmulArgs, "struct_size", "set")
 _operands = Packer(_abi.AttentionArgs, "struct_size", "lse")
@@ -155,21 +155,34 @@ def matmul(a: Any, b: Any, **options: Any) -> Any:
     array([[3., 0.],
            [7., 1.]], dtype=float32)
     """
-    if _fast is not None and not options:
-        result = _fast.matmul(settings.context(), a, b)
+    if _fast is not None and options.keys() <= _OUT:
+        result = _fast.matmul(settings.context(), a, b, options.get("out"))
         if result is not NotImplemented:
             return result
     return run(make(_matmul_call, (a, b), options))
 
 
-def _mask_of(mask: Any, mask_tensor: Any, window: Sequence[int] | None) -> tuple[int, Any, tuple[Any, ...]]:
+def _add_causal(mask: Any, window: Any) -> str:
+    """The mask's word with causal=True."""
+    if mask not in (None, "causal"):
+        raise errors.invalid(f'expected causal=True or the mask "{mask}", got both; give one of them')
+    if window is not None:
+        raise errors.invalid("expected causal=True or a window, got both; give window=(left, 0), which is aligned at the "
+                             "bottom right")
+    return "causal"
+
+
+def _mask_of(mask: Any, mask_tensor: Any, window: Sequence[int] | None,
+             causal: bool) -> tuple[int, Any, tuple[Any, ...]]:
     """The mask's number, the tensor and the window."""
-    if mask is None and window is None:
+    if mask is None and window is None and causal is False:
         return 0, mask_tensor, _NO_WINDOW
     if mask is not None and not isinstance(mask, str):
         if mask_tensor is not None:
             raise errors.invalid("two arrays of masks: mask and mask_tensor")
         mask, mask_tensor = None, mask
+    if causal is not False and _given.flag("causal", causal):
+        mask = _add_causal(mask, window)
     number = 3 if window is not None else word_number("mask", MASKS, mask)
     if window is not None and mask not in (None, "window"):
         raise errors.invalid(f'a window and the mask "{mask}" at once')
@@ -223,7 +236,7 @@ def _pattern(tensor: _abi.Tensor, value: float) -> bytes:
 
 
 def _attention_call(
-        q: Any, k: Any, v: Any, *, mask: Any = None, mask_tensor: Any = None,
+        q: Any, k: Any, v: Any, *, causal: bool = False, mask: Any = None, mask_tensor: Any = None,
         window: Sequence[int] | None = None, scale: float | None = None, softcap: float = 0.0,
         dropout: float = 0.0, seed: int = 0, offset: int = 0, layout: str = "bhld",
         sinks: Any = None, starts_q: Any = None, starts_k: Any = None, lengths: Any = None,
@@ -234,7 +247,7 @@ def _attention_call(
     if tq.ndim < 3 or tv.ndim < 3:
         raise errors.invalid(f"attention of shapes {tq.dims} and {tv.dims}: each needs heads, length and "
                              "size, and unless it is packed the batch")
-    number, array, (left, right) = _mask_of(mask, mask_tensor, window)
+    number, array, (left, right) = _mask_of(mask, mask_tensor, window, causal)
     word = _dtypes.WORD[tq.dtype]
     result, to = target(kind, q, tq, out, _attention_shape(tq, tv),
                          word if dtype is None else _dtypes.word_of(dtype))
@@ -264,37 +277,43 @@ def _attention_call(
     return Call("tn_attention", args, result, (tq, tk, tv, to, sums, extra), (out, wanted), preset)
 
 
-def _fast_attention(q: Any, k: Any, v: Any, mask: Any = None, mask_tensor: Any = None, scale: Any = None,
-                    layout: str = "bhld", backend: str | None = None) -> Any:
+def _fast_attention(q: Any, k: Any, v: Any, causal: Any = False, mask: Any = None, mask_tensor: Any = None,
+                    scale: Any = None, layout: str = "bhld", backend: str | None = None, out: Any = None) -> Any:
     """By the extension; NotImplemented where it leaves the call to what follows."""
     if mask_tensor is None and mask is not None and not isinstance(mask, str):
         mask, mask_tensor = None, mask
+    if causal is True and mask is None:
+        mask = "causal"
+    elif causal is not False:
+        return NotImplemented
     number = MASKS.get(mask) if mask is None or isinstance(mask, str) else None
     if number not in (0, 1, 2) or layout not in LAYOUTS:
         return NotImplemented
     return _fast.attention(settings.context(), q, k, v, number, scale, mask_tensor, LAYOUTS[layout], False,
-                           0 if backend is None else _backend_number(backend))
+                           0 if backend is None else _backend_number(backend), out)
 
 
 @faces(_attention_call)
 def attention(q: Any, k: Any, v: Any, **options: Any) -> Any:
     """softmax(scale q k' + mask) v, of [batch, heads, length, size] ("bhld") or `layout="blhd"`.
 
-    `mask` is "causal" (aligned at the top left), "causal-br" (at the bottom right), or an array that
-    broadcasts to [batch, heads, queries, keys]: of bool, true is seen; of floats, added. `mask_tensor` is
-    such an array together with a word. `window=(left, right)`, -1 for no bound. Keys and values may have
-    fewer heads. Further options: `scale` (1 / sqrt(size) when left out), `softcap`, `dropout` with `seed`
-    and `offset`, `sinks`, `lengths`, `pages`, `starts_q` and `starts_k` (packed sequences, without
-    the batch: [heads, length, size], or [length, heads, size] with `layout="blhd"`; rows in no sequence are 0,
-    and stay as they are in `out`), `max_queries`, `max_keys`,
-    `backend` ("FLASH_ATTN": required), `out`, `dtype`. With `lse=True` also gives the logarithms of the
-    sums, (out, lse).
+    With `causal=True`, a query sees the keys up to its own position, counted from the first query and key, as with
+    PyTorch's `is_causal`; `mask="causal"` says the same, and `mask="causal-br"` counts from the last query and key. `mask`
+    may also be an array that broadcasts to [batch, heads, queries, keys], together with `causal` or without: in an array
+    of bool, true is seen; floats are added. `mask_tensor` is such an array beside a word in `mask`. `window=(left,
+    right)` is aligned at the last query and key; -1 is no bound. Keys and values may have fewer heads.
+
+    Further options: `scale` (default: 1 / sqrt(size)), `softcap`, `dropout` with `seed` and `offset`, `sinks`, `lengths`,
+    `pages`, `starts_q` and `starts_k` (packed sequences, without the batch: [heads, length, size], or [length, heads,
+    size] with `layout="blhd"`; rows that belong to no sequence are 0, or unchanged in `out`), `max_queries`, `max_keys`,
+    `backend` ("FLASH_ATTN": required), `out`, `dtype`. With `lse=True` the result is (out, lse), where lse is the
+    logarithm of the sum of exponentials of each query.
 
     >>> import numpy, tenon
     >>> q = numpy.ones((1, 8, 4, 16), "float32")                       # eight heads of queries
     >>> k = numpy.ones((1, 2, 4, 16), "float32")                       # share two of keys and values
     >>> v = k * numpy.arange(4, dtype="float32")[:, None]
-    >>> tenon.attention(q, k, v, mask="causal")[0, 0, :, 0].round(3)   # means of the values seen so far
+    >>> tenon.attention(q, k, v, causal=True)[0, 0, :, 0].round(3)     # means of the values seen so far
     array([0. , 0.5, 1. , 1.5], dtype=float32)
     """
     if _fast is not None and options.keys() <= _PLAIN:
@@ -310,21 +329,21 @@ def _described(value: Any) -> str:
 
 @operator
 def attention_backward(
-        dout: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, *, mask: Any = None,
+        dout: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, *, causal: bool = False, mask: Any = None,
         mask_tensor: Any = None, window: Sequence[int] | None = None, scale: float | None = None,
         softcap: float = 0.0, dropout: float = 0.0, seed: int = 0, offset: int = 0,
         layout: str = "bhld", backend: str | None = None, into: Sequence[Any] = (None,) * 3) -> Call:
-    """(dq, dk, dv) of what `attention(q, k, v, lse=True, **options)` gave as `out` and `lse`; `into` are three
-    arrays to write to.
+    """The gradients (dq, dk, dv) of `dout`, where `attention(q, k, v, lse=True, **options)` returned `out` and `lse`.
+    `into` are three arrays to write to.
 
     >>> import numpy, tenon
     >>> q = k = v = numpy.ones((1, 1, 2, 4), "float32")
-    >>> out, lse = tenon.attention(q, k, v, mask="causal", lse=True)
-    >>> dq, dk, dv = tenon.attention_backward(numpy.ones_like(out), q, k, v, out, lse, mask="causal")
+    >>> out, lse = tenon.attention(q, k, v, causal=True, lse=True)
+    >>> dq, dk, dv = tenon.attention_backward(numpy.ones_like(out), q, k, v, out, lse, causal=True)
     >>> dv[0, 0, :, 0].round(3)         # the first value is all of one output and half of the other
     array([1.5, 0.5], dtype=float32)
     """
-    number, array, (left, right) = _mask_of(mask, mask_tensor, window)
+    number, array, (left, right) = _mask_of(mask, mask_tensor, window, causal)
     if not isinstance(into, (tuple, list)) or len(into) != 3:
         raise TypeError(f"into needs a tuple of three arrays, found {_described(into)}")
     given = [view(x) for x in (q, k, v, out, lse)]
@@ -361,16 +380,6 @@ def attention_merge(one: Any, lse_one: Any, other: Any, lse_other: Any, *, layou
     return Call("tn_attention_merge", args, (out, lse), (given, to, sums))
 
 
-def _each_call(name: str, cls: type, x: Any, given: _abi.Tensor, out: Any, shape: Shape | None, word: str | None,
-               seen: dict[str, Any], **fields: Any) -> Call:
-    """An operator that reads `x`, which is `given`, and maybe other tensors, and writes one array."""
-    result, to = target(kind_of(x), x, given, out, given.dims if shape is None else shape,
-                        _dtypes.WORD[given.dtype] if word is None else word)
-    args = make_args(cls, x, given, **{"in": reference(given)}, out=reference(to),
-                     **{key: reference(tensor) for key, tensor in seen.items()}, **fields)
-    return Call(name, args, result, (given, to, seen), (out,))
-
-
 @operator
 def permute(x: Any, order: Sequence[int], *, out: Any = None) -> Call:
     """A dense copy whose dimension i is x's dimension order[i].
@@ -389,7 +398,7 @@ def permute(x: Any, order: Sequence[int], *, out: Any = None) -> Call:
     if sorted(order) != list(range(len(dims))):
         raise errors.invalid(f"order {tuple(order)} is no permutation of {len(dims)} dimensions")
     places = (c_int32 * max(len(order), 1))(*order)
-    made = _each_call("tn_permute", _abi.PermuteArgs, x, given, out, tuple(dims[i] for i in order), None, {},
+    made = one_output("tn_permute", _abi.PermuteArgs, x, given, out, tuple(dims[i] for i in order), None, {},
                       order_count=len(order))
     made.args.order = addressof(places)
     made.keep = (made.keep, places)
@@ -406,7 +415,7 @@ def cast(x: Any, dtype: Any = None, *, out: Any = None) -> Call:
     array([  1,   0, 255,   0], dtype=uint8)
     """
     word = None if dtype is None else _dtypes.word_of(dtype)
-    return _each_call("tn_cast", _abi.CastArgs, x, view(x), out, None, word, {})
+    return one_output("tn_cast", _abi.CastArgs, x, view(x), out, None, word, {})
 
 
 @operator
@@ -428,74 +437,6 @@ def fill(out: Any, value: complex) -> Call:
 
 
 @operator
-def unary(kind: str, x: Any, *, out: Any = None, dtype: Any = None) -> Call:
-    """kind(x): neg abs sqrt rsqrt exp log tanh sigmoid relu gelu gelu-tanh silu. Of integers there are neg, abs and
-    relu, in their own dtype, where neg and abs of the least integer wrap round to itself.
-
-    >>> import numpy, tenon
-    >>> tenon.unary("rsqrt", numpy.array([1, 4, 16], "float32"))
-    array([1.  , 0.5 , 0.25], dtype=float32)
-    """
-    word = None if dtype is None else _dtypes.word_of(dtype)
-    function = word_number("kind", UNARY, kind)
-    return _each_call("tn_unary", _abi.UnaryArgs, x, view(x), out, None, word, {}, kind=function)
-
-
-@operator
-def binary(kind: str, x: Any, other: Any, *, out: Any = None, dtype: Any = None) -> Call:
-    """x kind other: add sub mul div max min. They broadcast. Integers stay in their dtype and wrap round; their
-    quotients are cut towards zero, and by 0 they are 0.
-
-    >>> import numpy, tenon
-    >>> tenon.binary("div", numpy.array([7, -7, 7], "int32"), numpy.array([2, 2, 0], "int32"))
-    array([ 3, -3,  0], dtype=int32)
-    >>> tenon.binary("add", numpy.array([[1], [2]], "float32"), numpy.array([10, 20], "float32"))
-    array([[11., 21.],
-           [12., 22.]], dtype=float32)
-    """
-    word = None if dtype is None else _dtypes.word_of(dtype)
-    function, one, two = word_number("kind", BINARY, kind), view(x), view(other)
-    return _each_call("tn_binary", _abi.BinaryArgs, x, one, out, broadcast(one.dims, two.dims), word, {"other": two},
-                      kind=function)
-
-
-@operator
-def reduce(kind: str, x: Any, axes: Any = None, *, keepdims: bool = False, out: Any = None,
-           dtype: Any = None) -> Call:
-    """The sum, mean, max, min or prod over some dimensions, all when none are named. Options:
-    `keepdims`, `dtype`, `out`.
-
-    Integers stay in their dtype, where sums and products wrap round, unless `dtype` is "i64"; bool sums to i64; of both
-    there is no mean. Floats are added in f32 at least and rounded once, to their own dtype or, of 16 bits, to `dtype`
-    "f32"; a NaN among them is the result. Of no elements the sum is 0, the product 1, the mean NaN; max and min raise.
-
-    >>> import numpy, tenon
-    >>> tenon.reduce("mean", numpy.array([[1, 2], [3, 5]], "float32"), axes=0)
-    array([2. , 3.5], dtype=float32)
-    >>> small = numpy.array([200, 100], "uint8")
-    >>> tenon.reduce("sum", small), tenon.reduce("sum", small, dtype="i64")
-    (array(44, dtype=uint8), array(300))
-    """
-    number, given = word_number("kind", REDUCTIONS, kind), view(x)
-    rank = given.ndim
-    keep = _given.flag("keepdims", keepdims)
-    wanted = range(rank) if axes is None else axes if hasattr(axes, "__iter__") else (axes,)
-    wanted = [_given.axis("axes", axis) for axis in wanted]
-    places = {axis + rank if axis < 0 else axis for axis in wanted}
-    if any(place not in range(rank) for place in places) or (axes is not None and not places and rank):
-        raise errors.invalid(f"axes {axes} of {rank} dimensions")
-    if len(places) < len(wanted):
-        raise errors.invalid(f"axes {axes} name a dimension twice")
-    shape = tuple(1 if i in places else n for i, n in enumerate(given.dims)
-                  if keep or i not in places)
-    word = _dtypes.WORD[given.dtype] if dtype is None else _dtypes.word_of(dtype)
-    if dtype is None and word == "bool" and kind not in ("max", "min"):
-        word = "i64"
-    return _each_call("tn_reduce", _abi.ReduceArgs, x, given, out, shape, word, {},
-                      axes=sum(1 << place for place in places), kind=number, keep=keep)
-
-
-@operator
 def softmax(x: Any, axis: int = -1, *, log: bool = False, out: Any = None,
             dtype: Any = None) -> Call:
     """exp(x - max) / sum along an axis, or with `log=True` the logarithm of that. Of floats.
@@ -510,14 +451,14 @@ def softmax(x: Any, axis: int = -1, *, log: bool = False, out: Any = None,
     if not -rank <= axis < rank:
         raise errors.invalid(f"axis {axis} of {rank} dimensions")
     word = None if dtype is None else _dtypes.word_of(dtype)
-    return _each_call("tn_softmax", _abi.SoftmaxArgs, x, given, out, None, word, {},
+    return one_output("tn_softmax", _abi.SoftmaxArgs, x, given, out, None, word, {},
                       axis=-1 - axis if axis < 0 else rank - 1 - axis, log=_given.flag("log", log))
 
 
 def _norm_call(kind: int, x: Any, weight: Any, bias: Any, epsilon: float, out: Any, dtype: Any) -> Call:
     word = None if dtype is None else _dtypes.word_of(dtype)
     seen = {"weight": view_or_none(weight), "bias": view_or_none(bias)}
-    return _each_call("tn_norm", _abi.NormArgs, x, view(x), out, None, word, seen,
+    return one_output("tn_norm", _abi.NormArgs, x, view(x), out, None, word, seen,
                       epsilon=_given.real("epsilon", epsilon), kind=kind, set=1)
 
 
@@ -560,7 +501,7 @@ def rotary(x: Any, cos: Any, sin: Any, *, size: int = 0, kind: str = "halves",
     (array([[[-3., -4.,  1.,  2.]]], dtype=float32), array([[[-2.,  1., -4.,  3.]]], dtype=float32))
     """
     turn, size = word_number("kind", ROTARY, kind), _given.number("size", size, *_given.INT64)
-    return _each_call("tn_rotary", _abi.RotaryArgs, x, view(x), out, None, None, {"cos": view(cos), "sin": view(sin)},
+    return one_output("tn_rotary", _abi.RotaryArgs, x, view(x), out, None, None, {"cos": view(cos), "sin": view(sin)},
                       size=size, kind=turn)
 
 
@@ -592,3 +533,7 @@ def copy(source: Any, target: Any) -> Any:
             call(lib.tn_stream_synchronize, stream)
     kind.wrote(target)
     return target
+
+
+def __dir__() -> list[str]:
+    return __all__
