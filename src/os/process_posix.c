@@ -6,10 +6,12 @@
 #include "file.h"
 #include "sys.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,18 +32,22 @@ static tn_status fail_call(tn_error *err, const char *call, const char *what, in
                    strerror_r(code, text, sizeof text));
 }
 
+/* Closes all other descriptors in the child. The function exists from glibc 2.34 on. It is looked up, because linking it
+ * would make the library need that version. */
+static int add_close_others(posix_spawn_file_actions_t *actions)
+{
+    int (*add)(posix_spawn_file_actions_t *, int);
+    void *found = dlsym(RTLD_DEFAULT, "posix_spawn_file_actions_addclosefrom_np");
+    memcpy(&add, &found, sizeof add);
+    return found ? add(actions, TNI_PROCESS_ANSWER + 1) : 0;
+}
+
 static int set_actions(posix_spawn_file_actions_t *actions, int answer)
 {
     int code = posix_spawn_file_actions_adddup2(actions, answer, TNI_PROCESS_ANSWER);
     for (int file = 0; !code && file < 3; file++)
         code = posix_spawn_file_actions_addopen(actions, file, "/dev/null", O_RDWR, 0);
-#if defined(__GLIBC__) && defined(__GLIBC_PREREQ)
-#if __GLIBC_PREREQ(2, 34)
-    if (!code)
-        code = posix_spawn_file_actions_addclosefrom_np(actions, TNI_PROCESS_ANSWER + 1);
-#endif
-#endif
-    return code;
+    return code ? code : add_close_others(actions);
 }
 
 static int set_attributes(posix_spawnattr_t *attributes)
