@@ -3,6 +3,7 @@
 .POSIX:
 PREFIX = /usr/local
 SECONDS = 60
+GLIBC = 2.28
 .PHONY: help doctor test test-full attack build bench gpu-test hw-test cross-test libraries-test fuzz lint format wheel install clean
 
 help: ## this list
@@ -62,8 +63,13 @@ format: ## write the sources as .clang-format wants them
 	@scripts/setup test
 	@scripts/lint --format
 
-wheel: build ## a Python wheel that carries the library, into dist/
-	@mkdir -p dist && python3 bindings/python/build_backend.py dist
+wheel: ## a Python wheel with the library and the command, into dist/; it runs with glibc GLIBC=2.28 and later
+	@scripts/setup build
+	@! command -v ninja >/dev/null || export CMAKE_GENERATOR="$${CMAKE_GENERATOR:-Ninja}"; \
+		cmake --preset release -B build-wheel --log-level=WARNING -DTENON_GLIBC=$(GLIBC) -DTENON_TESTS=OFF \
+			-DTENON_BENCH=OFF && \
+		cmake --build build-wheel --target product --parallel "$$(nproc 2>/dev/null || echo 2)"
+	@mkdir -p dist && TENON_BUILD=build-wheel python3 bindings/python/build_backend.py dist
 
 install: build ## into PREFIX=/usr/local, below DESTDIR if that is set
 	@DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(PREFIX)"

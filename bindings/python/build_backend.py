@@ -1,14 +1,16 @@
 """Builds the package's wheel with the standard library alone: nothing is fetched.
 
-A wheel carries libtenon and its modules when a build of them is named by TENON_BUILD, or lies in build/ of
-the source tree; it is then for this system. Without one it has the Python files alone and is for any.
-The extension that makes calls faster goes in where a C compiler makes it, unless TN_NO_EXTENSION=1; the package works
-without. Wheels are for every Python from 3.9 on: with the extension for CPython (cp39-abi3), without for any (py3-none).
+A wheel contains libtenon, its modules and the command if TENON_BUILD names a build of them, or one is in build/ of the
+source tree. It is then for this system, and its tag names the oldest glibc that has all symbols its files need. Without a
+build it contains the Python files alone and is for any system. It also contains the extension that makes calls faster, if
+there is a C compiler and not TN_NO_EXTENSION=1; the package works without. Wheels are for every Python from 3.9 on: with
+the extension for CPython (cp39-abi3), without it for any (py3-none).
 
-What PEP 517 asks for: build_wheel, build_sdist, build_editable.
+The entry points of PEP 517: build_wheel, build_sdist, build_editable.
 """
 
 import base64
+import contextlib
 import glob
 import hashlib
 import importlib.util
@@ -22,6 +24,8 @@ import sysconfig
 import tarfile
 import tempfile
 import zipfile
+
+import glibc
 
 HERE = pathlib.Path(__file__).resolve().parent
 TREE = HERE.parents[1]
@@ -43,6 +47,12 @@ Requires-Python: {field("requires-python")}
 """
 
 
+ENTRY_POINTS = """[console_scripts]
+tenon = tenon.__main__:main
+"""
+OLDEST = (2, 17)  # the first glibc for aarch64; the tags of wheels name none that is older
+
+
 def build_folder():
     """Where a built library is, or None."""
     named = os.environ.get("TENON_BUILD")
@@ -56,8 +66,10 @@ def build_folder():
 
 
 def library_files(folder):
-    """(path in the wheel, file): the library, and its module folder beside it."""
+    """(path in the wheel, file): the library, and beside it the command and the module folder."""
     yield "tenon/lib/libtenon.so.0", folder / "libtenon.so.0"
+    if (folder / "tenon").is_file():
+        yield "tenon/lib/tenon", folder / "tenon"
     for path in sorted(glob.glob(str(folder / "backends" / "tenon-*"))):
         if os.path.isfile(path) and os.access(path, os.X_OK):
             yield f"tenon/lib/backends/{os.path.basename(path)}", pathlib.Path(path)
@@ -96,8 +108,9 @@ def has_stable_abi():
     return sys.implementation.name == "cpython" and not sysconfig.get_config_var("Py_GIL_DISABLED")
 
 
-def make_extension(folder):
-    """The extension's file, or None where it cannot be made, which is told."""
+def make_extension(folder, build=None):
+    """The extension's file, or None if it cannot be made; the reason is printed. It is linked as the library of the build
+    is, against an older glibc if that was."""
     sources = sorted(map(str, (HERE / "extension").glob("*.c")))
     if not sources or not has_stable_abi() or os.environ.get("TN_NO_EXTENSION") == "1":
         return None
@@ -105,7 +118,7 @@ def make_extension(folder):
     out = pathlib.Path(folder) / "_fast.abi3.so"
     command = [compiler, "-std=c11", "-O2", "-fPIC", "-shared", "-fvisibility=hidden",
                f"-I{sysconfig.get_path('include')}", f"-I{TREE / 'include'}", *sources, "-o",
-               str(out)]
+               str(out), *([f"-L{build / 'glibc'}"] if build and (build / "glibc").is_dir() else ())]
     try:
         subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     except (OSError, subprocess.CalledProcessError) as error:
@@ -137,6 +150,7 @@ class Wheel:
     def close(self):
         pure = "true" if self.tag.endswith("none-any") else "false"
         self.add(f"{STEM}.dist-info/METADATA", METADATA.encode())
+        self.add(f"{STEM}.dist-info/entry_points.txt", ENTRY_POINTS.encode())
         self.add(f"{STEM}.dist-info/WHEEL", (f"Wheel-Version: 1.0\nGenerator: tenon\n"
                                             f"Root-Is-Purelib: {pure}\nTag: {self.tag}\n").encode())
         self.records.append(f"{STEM}.dist-info/RECORD,,")
@@ -145,27 +159,65 @@ class Wheel:
         return self.name
 
 
-def platform_tag():
-    return sysconfig.get_platform().replace("-", "_").replace(".", "_")
+def platform_tag(paths):
+    """The tag of a wheel with these files, and where it runs, in words."""
+    own = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    files = {}
+    with contextlib.suppress(ValueError):
+        files = {path: glibc.Elf(path) for path in paths}
+    if not own.startswith("linux_") or not files:
+        return own, own
+    machine = next(iter(files.values())).machine
+    own_names = {path.name for path in files}
+    other = {name for elf in files.values() for name in glibc.other_libraries(elf)} - own_names
+    newest = max([OLDEST, *map(glibc.needed_version, files.values())])
+    words = f"Linux on {machine} with glibc {newest[0]}.{newest[1]} or later"
+    if not other and not any(map(needs_other_libc, files.values())):
+        return f"manylinux_{newest[0]}_{newest[1]}_{machine}", words
+    return f"linux_{machine}", f"{words} and, from this machine, {', '.join(sorted(other)) or 'its C library'}"
+
+
+def needs_other_libc(elf):
+    """Whether it was linked against a C library that is not glibc, and so has no versions of symbols."""
+    return bool(elf.libraries()) and glibc.needed_version(elf) == (0, 0)
+
+
+def newest_symbols(paths):
+    """Lines about the symbols for which the files need the newest glibc."""
+    files = {path: glibc.Elf(path) for path in paths}
+    newest = max(map(glibc.needed_version, files.values()))
+    for path, elf in files.items():
+        names = elf.needed_symbols({name for name in elf.needed_versions() if (glibc.parse(name) or ())[:2] == newest})
+        if names:
+            yield f"  {path.name} needs it for {', '.join(names)}"
+
+
+def report(tag, words, paths):
+    """Prints where the wheel runs, and what prevents an older glibc than the one of the build."""
+    python = "CPython 3.9 or later" if tag.startswith("cp39") else "any Python from 3.9 on"
+    print(f"runs on: {words}, {python}" if paths else f"runs on: any system with libtenon, {python}")
+    if "manylinux" in tag and glibc.needed_version(glibc.Elf(paths[0])) > (2, 28):
+        print(*newest_symbols(paths), sep="\n")
+        print("  `make wheel` links against older versions of glibc's symbols")
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
-    """Writes the wheel and gives its name."""
+    """Writes the wheel, prints where it runs, and returns its name."""
     folder = build_folder()
     with tempfile.TemporaryDirectory() as scratch:
-        extension = make_extension(scratch)
-        tag = "py3-none-any"
+        extension = make_extension(scratch, folder)
+        files = [*library_files(folder)] if folder else []
         if extension:
-            tag = f"cp39-abi3-{platform_tag()}"
-        elif folder:
-            tag = f"py3-none-{platform_tag()}"
+            files.append(("tenon/_fast.abi3.so", extension))
+        paths = [path for _, path in files]
+        platform, words = platform_tag(paths) if paths else ("any", "any system")
+        tag = f"{'cp39-abi3' if extension else 'py3-none'}-{platform}"
         wheel = Wheel(wheel_directory, tag)
         for name, content in python_files():
             wheel.add(name, content)
-        if extension:
-            wheel.add("tenon/_fast.abi3.so", extension.read_bytes(), 0o755)
-        for name, path in library_files(folder) if folder else ():
+        for name, path in files:
             wheel.add(name, path.read_bytes(), 0o755)
+        report(tag, words, paths)
         return wheel.close()
 
 

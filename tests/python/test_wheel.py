@@ -3,6 +3,7 @@ those of PATH and of TN_TEST_PYTHONS, which lists files as PATH lists folders.""
 import importlib
 import os
 import pathlib
+import platform
 import re
 import shutil
 import subprocess
@@ -54,12 +55,25 @@ def made(backend, tmp_path_factory):
         os.environ.pop("TENON_BUILD") if before is None else os.environ.update(TENON_BUILD=before)
 
 
-def test_with_all(backend, made, built):
+def platform_of(path, folder):
+    """The tag that readelf's list of the needed versions gives, of all files of a wheel."""
+    readelf = shutil.which("readelf") or pytest.skip("readelf is not here")
+    zipfile.ZipFile(path).extractall(folder)
+    files = [*folder.rglob("*.so*"), *folder.rglob("lib/tenon"), *folder.rglob("tenon-probe")]
+    told = subprocess.run([readelf, "-VW", *map(str, files)], check=True, text=True, stdout=subprocess.PIPE).stdout
+    newest = max(tuple(map(int, one.split("."))) for one in re.findall(r"Name: GLIBC_(\d+\.\d+)", told))
+    return f"manylinux_{newest[0]}_{newest[1]}_{platform.machine()}"
+
+
+def test_the_tag_is_true(made, built, tmp_path):
+    assert made.name == f"tenon-{tenon.__version__}-cp39-abi3-{platform_of(made, tmp_path)}.whl"
+
+
+def test_with_all(made, built):
     names, told = contents(made)
     assert {"tenon/__init__.py", "tenon/__init__.pyi", "tenon/py.typed", "tenon/_fast.abi3.so",
-            "tenon/_abi_tables.py", "tenon/lib/libtenon.so.0"} <= set(names)
+            "tenon/_abi_tables.py", "tenon/lib/libtenon.so.0", "tenon/lib/tenon", "tenon/__main__.py"} <= set(names)
     assert "tenon/_headers.py" not in names
-    assert made.name == f"tenon-{tenon.__version__}-cp39-abi3-{backend.platform_tag()}.whl"
     assert "Root-Is-Purelib: false" in told
 
 
@@ -68,10 +82,13 @@ def test_without_the_extension(backend, tmp_path, monkeypatch, capsys, name, val
     """For every Python of the system."""
     monkeypatch.setenv(name, value)
     path = tmp_path / backend.build_wheel(str(tmp_path))
-    assert path.name == f"tenon-{tenon.__version__}-py3-none-{backend.platform_tag()}.whl"
+    assert path.name == f"tenon-{tenon.__version__}-py3-none-{platform_of(path, tmp_path / 'files')}.whl"
     names, _ = contents(path)
     assert "tenon/lib/libtenon.so.0" in names and "tenon/_fast.abi3.so" not in names
-    assert ("without the extension: " in capsys.readouterr().out) == (name == "CC")
+    told = capsys.readouterr().out
+    assert ("without the extension: " in told) == (name == "CC")
+    version = re.search(r"manylinux_(\d+)_(\d+)_", path.name)
+    assert f"with glibc {version[1]}.{version[2]} or later, any Python from 3.9 on" in told
 
 
 def test_without_the_library(backend, tmp_path, monkeypatch, capsys):
@@ -138,6 +155,108 @@ def test_in_place(backend, tmp_path):
     (tmp_path / "tenon" / "lib").symlink_to(os.path.dirname(os.environ["TENON_LIBRARY"]))
     env["PYTHONPATH"] = str(tmp_path)
     assert run().stdout.strip() == str(tmp_path / "tenon" / "lib" / "libtenon.so.0")
+
+
+USES = """
+#include <dlfcn.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+static void *run(void *number) { *(int *)number += 1; return NULL; }
+int main(int count, char **arguments)
+{
+    struct stat facts;
+    pthread_t thread;
+    int number = 41;
+    void *found = dlsym(RTLD_DEFAULT, "exp");
+    if (stat(arguments[0], &facts) != 0 || pthread_create(&thread, NULL, run, &number) != 0)
+        return 1;
+    pthread_join(thread, NULL);
+    shm_unlink("/tenon-no-such");
+    fprintf(stderr, "%d %d %.3f %.3f\\n", number, S_ISREG(facts.st_mode), exp(count) + log(count), hypot(3 * count, 4));
+    return !found;
+}
+"""
+OLD = ["-Wl,--push-state,--no-as-needed", "-lpthread", "-ldl", "-lrt", "-Wl,--pop-state"]
+
+
+@pytest.fixture(scope="module")
+def stubs(backend, tmp_path_factory):
+    """A compiler, and a folder of libraries with the symbols of glibc 2.28."""
+    compiler = shutil.which("cc")
+    if not compiler or platform.system() != "Linux" or platform.libc_ver()[0] != "glibc":
+        pytest.skip("needs a C compiler and glibc")
+    folder = tmp_path_factory.mktemp("glibc")
+    backend.glibc.write_stubs(folder, (2, 28), compiler)
+    return compiler, folder
+
+
+def test_programs_for_an_older_glibc(backend, stubs, tmp_path):
+    """They run here, and need nothing that glibc 2.28 lacks."""
+    compiler, folder = stubs
+    (tmp_path / "uses.c").write_text(USES)
+    versions = []
+    for name, options in (("new", []), ("old", [f"-L{folder}", *OLD])):
+        subprocess.run([compiler, "-D_GNU_SOURCE", str(tmp_path / "uses.c"), "-o", str(tmp_path / name), *options, "-lm"],
+                       check=True)
+        done = subprocess.run([str(tmp_path / name)], check=False, stderr=subprocess.PIPE, text=True)
+        assert (done.returncode, done.stderr) == (0, "42 1 2.718 5.000\n")
+        versions.append(backend.glibc.needed_version(backend.glibc.Elf(tmp_path / name)))
+    assert versions[1] <= (2, 28) and versions[1] <= versions[0]
+    if tuple(map(int, platform.libc_ver()[1].split("."))) >= (2, 34):
+        assert versions[0] >= (2, 34)  # the reader sees it, and the stubs are what lowers it
+        assert "pthread_create" in backend.glibc.Elf(tmp_path / "new").needed_symbols({"GLIBC_2.34"})
+
+
+def test_the_library_needs_no_newer_glibc(backend, stubs, tmp_path):
+    """Its objects, linked as `make wheel` links them, use no function that glibc 2.28 lacks."""
+    compiler, folder = stubs
+    build = pathlib.Path(os.environ["TENON_LIBRARY"]).parent
+    objects = [str(path) for path in (build / "src" / "CMakeFiles" / "tenon_core.dir").rglob("*.o")]
+    if not objects:
+        pytest.skip("the objects of the build are not here")
+    (tmp_path / "objects").write_text("\n".join(objects))
+    subprocess.run([compiler, "-shared", f"@{tmp_path / 'objects'}", f"-L{folder}", "-lm", *OLD, "-Wl,-z,defs", "-o",
+                    str(tmp_path / "libtenon.so")], check=True)
+    elf = backend.glibc.Elf(tmp_path / "libtenon.so")
+    newer = {name for name in elf.needed_versions() if (backend.glibc.parse(name) or ()) > (2, 28)}
+    assert elf.needed_symbols(newer) == []
+    program = "import tenon; print(tenon.explain('matmul:f32:m=8,n=8,k=8@cpu').chosen.platform)"
+    done = subprocess.run([sys.executable, "-c", program], check=True, text=True, stdout=subprocess.PIPE,
+                          env={**os.environ, "TENON_LIBRARY": str(tmp_path / "libtenon.so")})
+    assert done.stdout == "cpu\n"
+
+
+def test_names_of_versions(backend):
+    parse = backend.glibc.parse
+    assert parse("GLIBC_2.28") == (2, 28) and parse("GLIBC_2.2.5") == (2, 2, 5) and parse("TENON_0") is None
+    assert parse("GLIBC_ABI_DT_RELR") == (2, 36) and parse("GLIBC_PRIVATE") is None
+    with pytest.raises(ValueError, match="expected a 64-bit little-endian ELF file"):
+        backend.glibc.Elf(__file__)
+
+
+def test_the_command(made, tmp_path):
+    """`tenon` and `python -m tenon` are the program of the wheel; without it, both say where it was sought."""
+    zipfile.ZipFile(made).extractall(tmp_path)
+    entries = next(tmp_path.glob("*.dist-info/entry_points.txt")).read_text()
+    assert entries == "[console_scripts]\ntenon = tenon.__main__:main\n"
+    env = {name: value for name, value in os.environ.items() if name != "TENON_LIBRARY"} | {"PYTHONPATH": str(tmp_path)}
+    for path in (tmp_path / "tenon" / "lib").rglob("tenon*"):
+        path.chmod(0o755)  # as pip does
+    script = ["-c", "from tenon.__main__ import main; main()"]
+
+    def run(how, *arguments):
+        return subprocess.run([sys.executable, *how, *arguments], env=env, text=True, check=False,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=1500)
+
+    for how in (["-m", "tenon"], script):
+        assert run(how, "version").stdout.startswith(f"tenon {tenon.__version__} ")
+        assert run(how, "no-such-command").returncode == 2
+    (tmp_path / "tenon" / "lib" / "tenon").unlink()
+    done = run(["-m", "tenon"], "version")
+    assert done.returncode == 1 and f"tried {tmp_path / 'tenon' / 'lib' / 'tenon'}; install a wheel" in done.stderr
 
 
 def pythons():
