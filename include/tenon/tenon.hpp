@@ -1,7 +1,8 @@
 /* Tenon for C++17 and later: owners, exceptions, and one way to call every function of the C interface.
  *
  *     tn_device *device = tenon::device("best");
- *     tenon::tensor a(device, TN_F32, {256, 64}), b(device, TN_F32, {128, 64}), out(device, TN_F32, {256, 128});
+ *     tenon::tensor a(device, TN_F32, {256, 64}), b(device, TN_F32, {128, 64});
+ *     tenon::tensor out(device, TN_F32, {256, 128});
  *     tenon::matmul(a, b, out, [](tn_matmul_args &args) { args.transpose_b = 1; });
  *
  * This header adds to tenon.h and replaces nothing: types, constants, settings and the contracts of
