@@ -29,6 +29,7 @@ def test_modules_show_their_own_names(name):
     others = {one: home(getattr(module, one)) for one in {*shown} - {*getattr(module, "__all__", ())}}
     assert {one: of for one, of in others.items() if of is not None and not of.startswith("tenon")} == {}
     assert "TYPE_CHECKING" not in shown and "annotations" not in shown
+    assert not [one for one in others if isinstance(getattr(module, one), (tuple, dict))]  # tables are the module's own
     for one in getattr(module, "__all__", ()):
         assert one in dir(module)
 

@@ -20,9 +20,9 @@ from .._handles import call
 from .._library import lib, text
 from . import _views
 
-REDUCTIONS = ("allow_fp16_reduced_precision_reduction", "allow_bf16_reduced_precision_reduction")
-SWITCHES = ("allow_tf32", "allow_fp16_accumulation", "prefer_cublaslt_grouped_gemm", "fp32_precision",
-            *REDUCTIONS, *(name + "_split_k" for name in REDUCTIONS))
+_REDUCTIONS = ("allow_fp16_reduced_precision_reduction", "allow_bf16_reduced_precision_reduction")
+_SWITCHES = ("allow_tf32", "allow_fp16_accumulation", "prefer_cublaslt_grouped_gemm", "fp32_precision",
+            *_REDUCTIONS, *(name + "_split_k" for name in _REDUCTIONS))
 
 
 def is_built() -> bool:
@@ -34,14 +34,14 @@ class _Matmul:
     """The settings of cuda.matmul as attributes."""
 
     def __getattr__(self, name: str) -> Any:
-        if name not in SWITCHES:
+        if name not in _SWITCHES:
             raise AttributeError(f"cuda.matmul has no attribute {name!r}")
         return settings.get(f"cuda.matmul.{name}")
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name not in SWITCHES:
+        if name not in _SWITCHES:
             raise AttributeError(f"cuda.matmul has no attribute {name!r}")
-        if name in REDUCTIONS and isinstance(value, (tuple, list)):
+        if name in _REDUCTIONS and isinstance(value, (tuple, list)):
             self._set_pair(name, tuple(value))
             return
         settings.set(f"cuda.matmul.{name}", _views.check(f"cuda.matmul.{name}", value))
