@@ -43,12 +43,18 @@ static bool read_dtypes(const tni_schema_key *key, const char *text, void *at, t
     return tni_value_dtypes(text, at, need);
 }
 
+/* Writes each dtype once, as they are read; a faulty module may repeat one. */
 static bool write_dtypes(const tni_schema_key *key, const void *at, tni_buffer *out)
 {
     const tn_dtype *dtypes = at;
     (void)key;
-    for (size_t i = 0; dtypes[i]; i++)
-        tni_buffer_format(out, "%s%s", i ? ", " : "", tn_dtype_name(dtypes[i]));
+    for (size_t i = 0; dtypes[i]; i++) {
+        size_t first = 0;
+        while (dtypes[first] != dtypes[i])
+            first++;
+        if (first == i)
+            tni_buffer_format(out, "%s%s", i ? ", " : "", tn_dtype_name(dtypes[i]));
+    }
     return dtypes[0] != 0;
 }
 

@@ -99,18 +99,14 @@ static void check_capability(tn_device_properties *p, faults *out)
         *c = (tn_capability){0, 0};
 }
 
-/* Drops unknown dtypes, and repeated ones. */
 static void check_dtypes(tn_dtype dtypes[TN_DEVICE_DTYPES_MAX], faults *out)
 {
     size_t kept = 0;
     dtypes[TN_DEVICE_DTYPES_MAX - 1] = 0;
     for (size_t i = 0; dtypes[i]; i++) {
-        size_t first = 0;
-        while (first < kept && dtypes[first] != dtypes[i])
-            first++;
-        if (first == kept && tn_dtype_name(dtypes[i]))
+        if (tn_dtype_name(dtypes[i]))
             dtypes[kept++] = dtypes[i];
-        else if (first == kept)
+        else
             note_fault(out, "dtype %#x", (unsigned)dtypes[i]);
     }
     dtypes[kept] = 0;

@@ -159,9 +159,11 @@ typedef struct expected {
 static inline void check_row(const loaded *in, const expected *e)
 {
     const tn_module_report *row = row_of(in, e->name);
+    /* Stubs share the name of their kernel, and each but the first is told so. */
+    bool shares = strstr(row->message, "has a kernel of this name");
     bool right = row->stage == e->stage && row->status == e->status &&
                  strstr(row->message, e->message) && strstr(row->remedy, e->remedy) &&
-                 !e->remedy[0] == !row->remedy[0];
+                 (shares || !e->remedy[0] == !row->remedy[0]);
     if (!right)
         fail_msg("%s:\n  expected %s, %s: %s (%s)\n  found    %s, %s: %s (%s)", e->name,
                  tn_module_stage_name(e->stage), tn_status_name(e->status), e->message, e->remedy,
