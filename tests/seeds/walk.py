@@ -99,7 +99,7 @@ class Names:
     def has(self, row):
         if row["c"] != "-":
             return self.has_symbol(row["c"])
-        return row["name"] in self.python or f" {row['name']}," in self.interface
+        return row["name"] in self.python or re.search(r"\b%s\b" % re.escape(row["name"]), self.interface) is not None
 
 
 def body_of(path, function):
