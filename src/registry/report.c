@@ -132,14 +132,13 @@ static void fill_platforms(const tni_registry *registry, const tni_record *recor
                       "with TN_MODULE_REPLACE";
 }
 
-/* Returns the ready module before `record` that has a kernel of this name; NULL for none. */
+/* Returns the module before `record` that has a kernel of this name and is used; NULL for none. */
 static const tni_record *find_kernel_before(const tni_registry *registry, const tni_record *record,
                                             const char *name)
 {
     for (size_t i = 0; registry->records.items[i] != record; i++) {
         const tni_record *other = registry->records.items[i];
-        const bool is_ready = tni_record_counts(other) && !other->status;
-        const tn_kernel_row *const *row = is_ready ? other->table->kernels : NULL;
+        const tn_kernel_row *const *row = tni_record_counts(other) ? other->table->kernels : NULL;
         for (; row && *row; row++) {
             if (strcmp((*row)->name, name) == 0)
                 return other;
