@@ -252,8 +252,9 @@ def test_texts_in_c():
         assert getattr(ours, name)() in header, name
     assert ours.aten_device_type() == "at::kPrivateUse1" and "at::kPrivateUse1" in header and "DEVICE_TYPE" not in header
     theirs, cuda = get_device_op_overrides("cuda"), device_interface.OpOverrides("cuda", "cuda")
-    for name in ("cpp_device_guard", "kernel_header", "cpp_stream_type", "aten_device_type"):
+    for name in ("cpp_device_guard", "kernel_header", "cpp_stream_type"):
         assert getattr(cuda, name)() == getattr(theirs, name)(), name
+    assert cuda.aten_device_type() == "at::kCUDA"  # which PyTorch 2.11 takes from a table of its own
 
 
 WRONG = {
@@ -369,7 +370,8 @@ def test_streams_and_events_are_pytorchs(sample):
         with stream:
             assert made.current_stream() == stream
         assert made.current_stream() != stream
-    assert sample.exposes_streams()
+    if hasattr(torch._dynamo.device_interface.DeviceInterface, "exposes_streams"):  # not in PyTorch 2.11
+        assert sample.exposes_streams()
 
 
 def test_streams_are_set(sample):

@@ -14,7 +14,7 @@ from typing import Any, Callable
 import torch
 from torch._C._autograd import DeviceType
 
-from . import _arrays, _dlpack, errors
+from . import _arrays, _tensor, errors
 from ._devices import synchronize
 from .operators import copy
 
@@ -162,9 +162,10 @@ class _Kernels:
             like = torch.empty(size, device="meta", memory_format=memory_format)
             return self.empty_strided(size, like.stride(), dtype=dtype, device=device)
         index = 0 if device is None else torch.device(device).index or 0
-        made = _dlpack.empty(tuple(size), dtype or torch.get_default_dtype(), f"{self.platform}:{index}")
-        _arrays.SPARE_NUMBERS[index] = made.tensor.raw.device_id
-        made.tensor.raw.device_id = index  # PyTorch counts the devices of the platform alone
+        made = _tensor.empty(tuple(size), dtype or torch.get_default_dtype(), f"{self.platform}:{index}")
+        raw = made._owned.raw
+        _arrays.SPARE_NUMBERS[index] = raw.device_id
+        raw.device_id = index  # PyTorch counts the devices of the platform alone
         return torch._C._from_dlpack(made.__dlpack__(stream=-1))
 
     def empty_strided(self, size: Any, stride: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,

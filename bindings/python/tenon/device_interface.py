@@ -34,7 +34,11 @@ from torch._dynamo.device_interface import (
     get_registered_device_interfaces,
     register_interface_for_device,
 )
-from torch._inductor.codegen.common import register_backend_for_device, register_device_op_overrides
+from torch._inductor.codegen.common import (
+    get_device_op_overrides,
+    register_backend_for_device,
+    register_device_op_overrides,
+)
 
 from . import _abi, _devices, _dtypes, _given, _torch_device, errors, platforms
 from ._handles import call, take
@@ -473,6 +477,7 @@ def register(platform: str | type[DeviceInterface], device_type: str | None = No
 def _enter(device_type: str, made: type[DeviceInterface], overrides: Any, generators: tuple[Any, ...]) -> None:
     """Enters the parts at PyTorch's tables."""
     register_backend_for_device(device_type, *_generators(*generators))
+    get_device_op_overrides("cpu")  # PyTorch 2.11 enters its own devices' at the first look, and only in an empty table
     register_device_op_overrides(device_type, overrides)
     register_interface_for_device(device_type, made)
     _enter_as_gpu(device_type, bool(getattr(made, "is_gpu", bool)()))
