@@ -106,8 +106,8 @@ void let_go(seen *s, int count);
  * it queues behind comes after. NULL in the host's memory. 0, with no exception, when it is left to Python. */
 int find_stream(state *s, const library *of, const tn_tensor *array, tn_stream **out);
 
-/* The array to write to, with one reference more, and what is seen of it: `given`, or if that is None an empty array of
- * the first one's dtype, where it is, of the shape. NULL without an exception when the call is left to Python. */
+/* Returns a new reference to the array to write to, and describes it in *out: `given`, or for None an empty array of the
+ * shape, with the dtype and on the device of `first`. NULL without an exception when the call is left to Python. */
 PyObject *find_result(const state *s, const library *of, PyObject *given, PyObject *like,
                       const seen *first, int64_t *shape, seen *out);
 

@@ -234,7 +234,7 @@ static const exchange *exchange_of(PyObject *type)
 
 /* teach(types, empty, gradients, forward, wrote): arrays of these types, a tuple, are seen from now on; False when they
  * cannot be. By the buffer protocol if `gradients` is None; else by the first type's table of DLPack's, `gradients`
- * tells whether an array that requires them would lose them, `forward._current_level` is not negative while arrays may
+ * returns whether an array that requires them would lose them, `forward._current_level` is not negative while arrays may
  * have tangents, and `wrote` is called with each array of the caller's that a call wrote to. Once for each type. */
 static PyObject *teach(PyObject *module, PyObject *const *given, Py_ssize_t count)
 {

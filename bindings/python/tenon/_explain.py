@@ -57,7 +57,7 @@ def _describe(cls: Any, **fields: str) -> None:
 
 _describe(Why, code='The kind of the refusal: "dtype", "rule", "device".', what="What the refusal is about.",
           needed="The value that the kernel needs.", found="The value that was found.",
-          text='What is wrong in words, or how to mend it; may be "".')
+          text='A description of the problem, or a remedy; may be "".')
 _describe(Candidate, kernel='The name of the kernel: "cpu.matmul.f32.avx512".',
           verdict='"chosen", "admitted" (it can run, another is preferred), "untested" (it can run once tested), '
                   '"refused" or "quarantined" (it gave wrong results on this machine).',
@@ -102,8 +102,8 @@ class Decision:
         "message": 'The message of that error, or "".',
         "unmet": 'A rule that prefers a kernel that is refused or not here, or "".',
         "candidates": "Every kernel, best first.",
-        "chosen": "The kernel that a program should expect: runs_once_tested, or else runs_now; None if there is none.",
-        "runs_now": "The first candidate that needs no test before its first use; None if there is none.",
+        "chosen": "The kernel that a program should expect: runs_once_tested, otherwise runs_now; None if no kernel may run.",
+        "runs_now": "The first candidate that needs no test before its first use; None without such a candidate.",
         "runs_once_tested": "The first candidate of all, if it has yet to pass its test; else None.",
     }
 

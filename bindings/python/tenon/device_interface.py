@@ -84,8 +84,8 @@ def index_of(device: Any, platform: str) -> int | None:
 
 
 def properties_of(raw: _abi.DeviceProperties) -> types.SimpleNamespace:
-    """What is known, under Inductor's names. What is not known is not there, but for the number of multiprocessors,
-    which counts as 1, and the numbers of the capability, which are None."""
+    """Return the known properties under Inductor's names. Unknown ones are absent, except the number of
+    multiprocessors, which is then 1, and `major` and `minor`, which are then None."""
     ours = _devices.Properties(raw)
     found = {theirs: getattr(ours, mine) for mine, theirs in NAMES.items()
              if getattr(ours, mine) is not None}
@@ -95,7 +95,7 @@ def properties_of(raw: _abi.DeviceProperties) -> types.SimpleNamespace:
 
 
 def _number_of(device: Any, platform: str) -> int:
-    """The number in a device; that of the current one where there is none."""
+    """Return the index of a device; without one, that of the current device."""
     number = index_of(device, platform)
     return int(lib.tn_device_current(_platform(platform))) if number is None else number
 
