@@ -72,6 +72,7 @@ static const tn_library_row *const libraries[] = {&cuda_driver_row,
 /* Rows of the libraries, without those of cuBLASLt. */
 #define LIBRARY_ROWS(ROW)                \
     ROW(cuda_dnn_attention_row)          \
+    ROW(cuda_dnn_single_row)             \
     ROW(cuda_dnn_gradient_row)           \
     ROW(cuda_dnn_gradient_repeating_row) \
     ROW(cuda_blas_matmul_row)            \

@@ -11,6 +11,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import script
 
 ROW, BACK = "cuda.attention.cudnn", "cuda.attention-backward.cudnn"
+SINGLE = ROW + ".single"
 NOT_OURS = ("--set", "cuda.mem_efficient_sdp=false")  # a stub runs no kernels
 
 
@@ -47,19 +48,21 @@ DROPPED = [f"attention:{fields},dropout=0.3,seed=77,offset=5" for fields in (
 
 
 class Decisions(script.Case):
-    def row(self, problem, *options, device="h200", name=ROW):
+    def row(self, problem, *options, device="h200", name=None):
+        """The candidate of that name, by default the row of cuDNN's for so many queries."""
+        name = name or (SINGLE if "lq=1," in problem else ROW)
         done = script.run(script.build.tenon, "explain", f"{problem}@{device}", "--json", "--device-file",
                           script.source("backends", "described", "devices", f"{device}.device"), *options,
                           env=script.environment())
         said = json.loads(done.stdout)
         return {row["kernel"]: row for row in said["candidates"]}[name]
 
-    def why(self, problem, *options, device="h200", name=ROW):
+    def why(self, problem, *options, device="h200", name=None):
         row = self.row(problem, *options, device=device, name=name)
         self.assertEqual(row["verdict"], "refused", problem)
         return row["why"]
 
-    def taken(self, problem, *options, device="h200", name=ROW):
+    def taken(self, problem, *options, device="h200", name=None):
         row = self.row(problem, *options, device=device, name=name)
         self.assertNotEqual(row["verdict"], "refused", (problem, row.get("why")))
         self.assertEqual((row["library"], row["backend"]), ("cudnn", "cudnn"))
@@ -94,13 +97,13 @@ class Decisions(script.Case):
                 ("attention:bf16:b=1,h=4,lq=64,lk=32,d=64,mask=causal-br", "shape", "queries"),
                 ("attention:bf16:b=1,h=4,lq=32,lk=64,d=64,mask=causal-br;additive", "feature", "mask"),
                 ("attention:bf16:b=1,h=4,lq=32,lk=64,d=64,mask=causal-br,dropout=0.25", "feature", "dropout"),
-                ("attention:bf16:b=1,h=4,lq=1,lk=64,d=64,dropout=0.25", "shape", "queries"),
+                ("attention:bf16:b=1,h=4,lq=1,lk=64,d=64,dropout=0.25", "feature", "dropout"),
                 ("attention:bf16:b=2,h=16,l=8192,d=64,dropout=0.25", "shape", "weights"),
                 ("attention:bf16:b=1,h=4,l=64,d=64,lse=1,align=16;16;16;16;4", "alignment", "lse"),
                 ("attention:bf16:b=1,h=4,l=64,d=64,mask=bool,smask=17408;4352;68;1", "stride", "mask.stride"),
                 ("attention:bf16:b=1,h=2,l=40000,d=64,mask=bool", "shape", "mask"),
                 ("attention:bf16:b=1,h=4,l=64,d=64,sink=bf16", "dtype", "sinks"),
-                ("attention:bf16:b=1,h=4,lq=1,lk=64,d=64,sink=f32", "shape", "queries"),
+                ("attention:bf16:b=1,h=4,lq=1,lk=64,d=64,sink=f32", "feature", "sinks"),
                 ("attention:bf16:h=4,varlen=64;32,d=64,sstart=2", "stride", "starts.stride"),
                 ("attention:bf16:h=3,varlen=2x3000000,d=8,layout=blhd", "shape", "packed rows"),
                 ("attention:bf16:b=3,h=4,lq=1,lk=64,d=64,page=16,pool=20,spage=1;3", "stride", "pages.stride"),
@@ -144,6 +147,23 @@ class Decisions(script.Case):
         for name in (BACK, BACK + ".repeating"):
             why = self.why("attention-backward:bf16:b=2,h=4,l=512,d=64,dropout=0.25", name=name)
             self.assertEqual((why["code"], why["what"]), ("feature", "dropout"))
+
+    def test_a_single_query_has_a_row_of_its_own(self):
+        """Which promises no reproducible results: cuDNN splits the keys and adds the parts in any order."""
+        for name, queries, needed in ((ROW, 1, 2), (SINGLE, 2, 1)):
+            why = self.why(f"attention:f16:b=2,h=8,hk=2,lq={queries},lk=1000,d=128,lse=1", name=name)
+            self.assertEqual((why["code"], why["what"], why["needed"], why["found"]),
+                             ("shape", "queries", needed, queries))
+        for fields in ("b=2,h=8,hk=2,lq=1,lk=1000,d=128,lse=1", "b=2,h=8,hk=2,lq=1,lk=777,d=128,layout=blhd,lse=1",
+                       "b=3,h=4,lq=1,lk=512,d=64,lse=1,page=64,pool=30"):
+            problem = f"attention:f16:{fields}"
+            self.taken(problem)
+            for setting in ("determinism=run-to-run", "cudnn.deterministic=true"):
+                why = self.why(problem, "--set", setting)
+                self.assertEqual((why["code"], why["what"]), ("determinism", "run-to-run"), problem)
+                self.assertIn(f"does not guarantee run-to-run, which {setting} requires", why["text"])
+                self.assertNotEqual(self.row(problem, "--set", setting, name="cuda.attention.own")["verdict"], "refused")
+                self.taken(problem.replace("lq=1,", "lq=2,"), "--set", setting)
 
     def test_switches(self):
         """cudnn.enabled and cuda.cudnn_sdp take it away; cudnn.deterministic keeps it, as it chooses engines that
@@ -328,7 +348,7 @@ class Libraries(script.Case):
         for problem, name, before, first in (
                 ("attention:bf16:b=2,h=4,l=64,d=64,used=1", ROW, "90900", "91002"),
                 ("attention:bf16:b=2,h=4,l=64,d=64,mask=additive", ROW, "90900", "91002"),
-                ("attention:bf16:b=2,h=4,lq=1,lk=64,d=64,page=16,pool=20", ROW, "90900", "91002"),
+                ("attention:bf16:b=2,h=4,lq=1,lk=64,d=64,page=16,pool=20", SINGLE, "90900", "91002"),
                 ("attention:bf16:b=2,h=4,lq=32,lk=65,d=64,mask=causal-br", ROW, "90501", "90600"),
                 ("attention:bf16:b=2,h=4,l=64,d=64,mask=window:8;8", ROW, "", "90600"),
                 ("attention:bf16:b=2,h=4,l=64,d=64,mask=window-tl:8;-1", ROW, "90900", "91002"),
@@ -348,6 +368,10 @@ class Libraries(script.Case):
         self.assertIn("cuDNN has no engine for this attention: the stub has no shape like this",
                       self.check(STUB_DNN="none"))
         self.assertIn("does not give the same bits in every run", self.check(STUB_DNN_DIFFERS="1"))
+        single = self.check(self.PROBLEM.replace("l=64,", "lq=1,lk=64,").replace("causal", "causal-br"),
+                            STUB_DNN_DIFFERS="1")
+        self.assertNotIn("does not give the same bits in every run", single)
+        self.assertIn(SINGLE, single)
         self.assertIn("of workspace", self.check(STUB_DNN_BYTES="1000000000000"))
 
     def test_another_kernel_is_not_taken_in_silence(self):

@@ -193,17 +193,20 @@ static void bounds_masks_and_lengths_have_one(void **state)
     is_taken("attention:bf16:b=2,h=4,lq=256,lk=512,d=64,mask=causal-br,used=1");
     is_taken("attention:bf16:b=2,h=4,lq=256,lk=512,d=64,mask=window:64;0,used=1");
     is_taken("attention:bf16:b=2,h=4,lq=256,lk=512,d=64,mask=window-tl:-1;7,shift=5");
-    is_taken("attention:bf16:b=1,h=32,hk=8,lq=1,lk=4096,d=128");
-    is_taken("attention:bf16:b=1,h=32,hk=8,lq=1,lk=4096,d=128,mask=causal-br");
-    is_taken("attention:bf16:b=4,h=32,hk=8,lq=1,lk=4096,d=128,used=1");
+    is_taken_by(&cuda_dnn_single_row, "attention:bf16:b=1,h=32,hk=8,lq=1,lk=4096,d=128");
+    is_taken_by(&cuda_dnn_single_row,
+                "attention:bf16:b=1,h=32,hk=8,lq=1,lk=4096,d=128,mask=causal-br");
+    is_taken_by(&cuda_dnn_single_row, "attention:bf16:b=4,h=32,hk=8,lq=1,lk=4096,d=128,used=1");
 }
 
 static void pages_have_one(void **state)
 {
     (void)state;
     begin();
-    is_taken("attention:bf16:b=4,h=32,hk=8,lq=1,lk=4096,d=128,page=16,pool=2000");
-    is_taken("attention:f16:b=4,h=8,lq=1,lk=1024,d=64,page=64,pool=100,lse=1");
+    is_taken_by(&cuda_dnn_single_row,
+                "attention:bf16:b=4,h=32,hk=8,lq=1,lk=4096,d=128,page=16,pool=2000");
+    is_taken_by(&cuda_dnn_single_row,
+                "attention:f16:b=4,h=8,lq=1,lk=1024,d=64,page=64,pool=100,lse=1");
     is_taken("attention:bf16:b=2,h=8,hk=2,lq=128,lk=1024,d=128,page=32,pool=100,"
              "mask=causal-br,lse=1");
 }

@@ -502,12 +502,15 @@ class Gpu(script.Case):
         forward = "attention:bf16:b=2,h=16,l=1024,d=128,mask=causal@cuda:0"
         backward = "attention-backward:bf16:b=2,h=16,l=1024,d=128@cuda:0"
         small = "attention:bf16:b=1,h=4,l=64,d=64@cuda:0"
-        self.hold_settings("cudnn", {forward: row, backward: back, small: own}, (
+        single = "attention:bf16:b=3,h=32,hk=8,lq=1,lk=4096,d=128,used=1,lse=1@cuda:0"
+        plain = {forward: row, backward: back, small: own, single: row + ".single"}
+        self.hold_settings("cudnn", plain, (
             (forward, "cudnn.enabled=true", row), (forward, "cudnn.enabled=false", own),
             (forward, "cuda.cudnn_sdp=false", own), (forward, "cudnn.deterministic=true", row),
             (forward, "determinism=batch-invariant", own + ".invariant"), (small, "attention.backend=cudnn", row),
             (backward, "cudnn.deterministic=false", back), (backward, "cudnn.deterministic=true", back + ".repeating"),
-            (backward, "determinism=run-to-run", back + ".repeating")))
+            (backward, "determinism=run-to-run", back + ".repeating"),
+            (single, "determinism=run-to-run", own), (single, "cudnn.deterministic=true", own)))
 
     def test_5_settings_of_products(self):
         """Each changes which kernel is taken, or leaves it as it has to, and what that gives is right by the bounds of

@@ -12,7 +12,7 @@ tn_status dnn_plan(const tn_run *run, void **out, uint64_t *out_bytes, tn_error 
 void dnn_plan_release(const tn_run *run, void *any);
 tn_status dnn_run(const tn_run *run, tn_error *err);
 
-extern const tn_kernel_row cuda_dnn_attention_row, cuda_dnn_gradient_row,
+extern const tn_kernel_row cuda_dnn_attention_row, cuda_dnn_single_row, cuda_dnn_gradient_row,
     cuda_dnn_gradient_repeating_row;
 
 #endif

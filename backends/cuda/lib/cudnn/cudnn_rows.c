@@ -198,7 +198,7 @@ static tn_status admit_decode(const tn_query *query, tn_refusal *why)
     const int32_t major = query->device->capability.major;
     const int64_t version = query->library_version;
     const bool wrong = version >= FROM && version < TO && !(version >= RIGHT && version < AGAIN);
-    return !wrong || TN_PARAMS(query->op, attention)->queries != 1 || (major != 10 && major != 11)
+    return !wrong || (major != 10 && major != 11)
                ? TN_OK
                : refuse_version(why, query, TO,
                                 "9.19 to 9.25.0, but not 9.24.1, are wrong for one query on 10.x "
@@ -221,10 +221,7 @@ static tn_status admit_sinks(const tn_query *query, tn_refusal *why)
     if (sinks->shape[0] > 1 && sinks->stride[0] != 1)
         return cuda_refuse(why, TN_REFUSE_STRIDE, "sinks.stride", 1, sinks->stride[0],
                            "sinks must be contiguous");
-    return TN_PARAMS(query->op, attention)->queries > 1
-               ? TN_OK
-               : cuda_refuse(why, TN_REFUSE_SHAPE, "queries", 2, 1,
-                             "sinks need more than one query");
+    return TN_OK;
 }
 
 static int64_t power_above(int64_t x)
@@ -267,8 +264,8 @@ static tn_status admit_packed(const tn_query *query, tn_refusal *why)
     return dnn_packed_admit(query->op, why);
 }
 
-/* PyTorch disables dropout for versions after 9.11.0 and before 9.14, and for a single query. If dropout is
- * admitted, `why` has a note about its memory. */
+/* PyTorch disables dropout for versions after 9.11.0 and before 9.14. If dropout is admitted, `why` has a note about
+ * its memory. */
 static tn_status admit_dropout(const tn_query *query, tn_refusal *why)
 {
     enum { LOST = 91100, FOUND = 91400 };
@@ -277,9 +274,6 @@ static tn_status admit_dropout(const tn_query *query, tn_refusal *why)
         return TN_OK;
     if (query->library_version > LOST && is_before(query, FOUND))
         return refuse_version(why, query, FOUND, "9.11.1 to 9.13 are known to have no dropout");
-    if (TN_PARAMS(query->op, attention)->queries == 1)
-        return cuda_refuse(why, TN_REFUSE_SHAPE, "queries", 2, 1,
-                           "dropout needs more than one query");
     if (bytes > most)
         return cuda_refuse(why, TN_REFUSE_SHAPE, "weights", INT32_MAX,
                            bytes < 9e18 ? (int64_t)(bytes / sizeof(uint16_t)) : INT64_MAX,
@@ -310,10 +304,26 @@ static tn_status admit_attention(const tn_kernel_row *row, const tn_query *query
     if (!status)
         status = admit_packed(query, why);
     if (!status)
-        status = admit_decode(query, why);
-    if (!status)
         status = cuda_admit_alignment(query, why);
     return status ? status : admit_dropout(query, why);
+}
+
+static tn_status admit_queries(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+{
+    return TN_PARAMS(query->op, attention)->queries != 1
+               ? admit_attention(row, query, why)
+               : cuda_refuse(why, TN_REFUSE_SHAPE, "queries", 2, 1,
+                             "cuda.attention.cudnn.single is for one query");
+}
+
+static tn_status admit_single(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+{
+    const int64_t queries = TN_PARAMS(query->op, attention)->queries;
+    if (queries != 1)
+        return cuda_refuse(why, TN_REFUSE_SHAPE, "queries", 1, queries,
+                           "cuda.attention.cudnn is for more than one query");
+    const tn_status status = admit_decode(query, why);
+    return status ? status : admit_attention(row, query, why);
 }
 
 /* cuDNN 9.19 on an H200 gave correct gradients with a mask over every sequence, head, query and key, and wrong ones
@@ -403,10 +413,11 @@ static const tn_dtype dtypes[] = {TN_BF16, TN_F16, 0};
 enum {
     BOTH = TN_ATTENTION_USES_WINDOW | TN_ATTENTION_USES_GROUPS | TN_ATTENTION_USES_VALUE_SIZE |
            TN_ATTENTION_USES_OFFSET,
-    FORWARD = TN_ATTENTION_USES_SOFTCAP | TN_ATTENTION_USES_SINKS | TN_ATTENTION_USES_LSE |
-              TN_ATTENTION_USES_LENGTHS | TN_ATTENTION_USES_DROPOUT,
     MASKS = TN_ATTENTION_USES_ADDITIVE | TN_ATTENTION_USES_MASK,
-    PLACES = TN_ATTENTION_USES_PAGES | TN_ATTENTION_USES_PACKED
+    PLACES = TN_ATTENTION_USES_PAGES | TN_ATTENTION_USES_PACKED,
+    SINGLE = BOTH | MASKS | PLACES | TN_ATTENTION_USES_SOFTCAP | TN_ATTENTION_USES_LSE |
+             TN_ATTENTION_USES_LENGTHS,
+    FORWARD = SINGLE | TN_ATTENTION_USES_SINKS | TN_ATTENTION_USES_DROPOUT
 };
 
 /* A plan is compiled for its exact shape: no dimension is free. */
@@ -416,16 +427,24 @@ enum {
     .alignment = CUDA_VECTOR, .workspace = dnn_workspace, .plan = dnn_plan,       \
     .plan_release = dnn_plan_release, .run = dnn_run
 
+#define FORWARD_ROW \
+    .op = TN_OP_ATTENTION, .flops_per_us = 6e8, .overhead_us = 8, .cost = estimate_attention, ROW
+
 const tn_kernel_row cuda_dnn_attention_row = {
     .name = "cuda.attention.cudnn",
-    .op = TN_OP_ATTENTION,
     .numerics = TN_NUM_RUN_TO_RUN,
-    .honours = BOTH | FORWARD | MASKS | PLACES,
-    .flops_per_us = 6e8,
-    .overhead_us = 8,
-    .admit = admit_attention,
-    .cost = estimate_attention,
-    ROW,
+    .honours = FORWARD,
+    .admit = admit_queries,
+    FORWARD_ROW,
+};
+
+/* One query: cuDNN splits the keys, and adds the parts in any order. On an H200, 9.14 gave an LSE whose last bit
+ * differed from run to run. */
+const tn_kernel_row cuda_dnn_single_row = {
+    .name = "cuda.attention.cudnn.single",
+    .honours = SINGLE,
+    .admit = admit_single,
+    FORWARD_ROW,
 };
 
 /* Partial gradients of queries are added in any order. */
