@@ -233,12 +233,16 @@ class Array:
     def __init__(self, *shape):
         self.memory = tenon.empty(shape, "f32", "cuda:0")
         self.steps = (c_int64 * 2)(shape[1], 1)
+        self.first, self.bytes = 0, 4 * shape[0] * shape[1]
 
     def is_neg(self):
         return self.negative
 
     def storage_offset(self):
-        return 0
+        return self.first
+
+    def untyped_storage(self):
+        return range(self.bytes)
 
     def new_empty_strided(self, shape, strides):
         assert strides == (shape[1], 1)
@@ -275,7 +279,7 @@ new = PYFUNCTYPE(py_object, c_void_p, c_void_p, c_void_p)(("PyCapsule_New", ctyp
 Array.__dlpack_c_exchange_api__ = new(ctypes.addressof(table), ctypes.addressof(name), None)
 addresses = [ctypes.cast(f, c_void_p).value for f in (lib.tn_matmul, lib.tn_attention)]
 fast.bind(*addresses, wrap)
-assert fast.teach((Array,), Array.new_empty_strided, lambda: recorded[0], forward, written.append)
+assert fast.teach((Array,), Array.new_empty_strided, lambda: recorded[0], forward, written.append, None)
 tenon.settings.set({"admission": "never", "matmul.library": "cublaslt"})
 a, b = Array(8, 16), Array(16, 4)
 streams = [tenon.Stream("cuda:0") for _ in range(2)]
@@ -317,6 +321,14 @@ for level in (0, 1, "no number", 1 << 80):
 del forward._current_level
 assert fast.matmul(None, a, b) is NotImplemented
 forward._current_level = -1
+whole = a.bytes
+for a.first, a.bytes in ((0, whole - 1), (1, whole), (0, 0), (1 << 61, whole), (-1, whole), (1 << 80, whole)):
+    assert fast.matmul(None, a, b) is NotImplemented
+    assert fast.matmul(None, Array(4, 8), a, a) is NotImplemented
+a.first, a.bytes = 0, whole
+a.steps[0] = 1 << 62
+assert fast.matmul(None, a, b) is NotImplemented
+a.steps[0] = 16
 assert fast.matmul(None, a, a) is NotImplemented and last()[0] == 206 and fast.served() == 206
 assert sys.getrefcount(a) == before
 

@@ -285,7 +285,7 @@ made = memoryview(bytearray(16)).cast("f", (2, 2))
 assert tenon.matmul(given, other, out=made).tolist() == [[10.0, 13.0], [28.0, 40.0]]
 
 # What the extension asks of a Python: arrays are seen and let go.
-assert fast.teach((memoryview,), None, None, None, None)
+assert fast.teach((memoryview,), None, None, None, None, None)
 assert fast.matmul(None, given, other) is NotImplemented and fast.served() == 0  # a memoryview has no dtype
 for wrong in (given[:1], other.tobytes()):
     assert fast.matmul(None, given, wrong) is NotImplemented

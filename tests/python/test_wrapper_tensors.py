@@ -29,6 +29,8 @@ class Tensor:
         return self.array.size
     storage_offset = lambda self: 0
     element_size = lambda self: 4
+    def untyped_storage(self):
+        return types.SimpleNamespace(nbytes=lambda: self.array.nbytes)
     is_conj = is_neg = lambda self: False
     is_inference = lambda self: False
 
@@ -66,6 +68,9 @@ class FreedSlice(Tensor):
     storage_offset = lambda self: 12
     def data_ptr(self):
         return 48
+
+class Shrunk(Tensor):
+    storage_offset = lambda self: 1
 
 class AsyncCollectiveTensor(Wrapper):
     waits = 0
@@ -121,6 +126,7 @@ refused(FlattenedOnly, "got a FlattenedOnly")
 refused(FakeTensor, "a fake tensor has no numbers")
 refused(Freed, "expected a tensor with memory", "12 elements")
 refused(FreedSlice, "expected a tensor with memory", "12 elements")
+refused(Shrunk, "expected a tensor with memory", "12 elements", "has 48 bytes and not the 52")
 """)
 
 
@@ -226,6 +232,18 @@ for one in (first, second, zero[0], zero[1], functional[0], functional[1]):
             assert "expected a tensor with memory, got one of 12 elements" in error.message, error.message
         else:
             raise SystemExit("a tensor without storage was taken")
+shrunk = torch.randn(6, 4)
+lower, upper, wide = shrunk[3:], shrunk[:3], shrunk.t()
+shrunk.untyped_storage().resize_(4 * 23)
+for one in (lower, shrunk, wide):
+    for call in (lambda: tenon.softmax(one), lambda: tenon.matmul(one, other), lambda: tenon.matmul(other, other.mT, out=one)):
+        try:
+            call()
+        except tenon.errors.InvalidArgumentError as error:
+            assert "storage has 92 bytes and not the 96 that they need" in error.message, error.message
+        else:
+            raise SystemExit("a tensor with too little storage was taken")
+torch.testing.assert_close(tenon.matmul(upper, other), upper @ other)
 assert tenon.softmax(torch.empty(2, 0, 4)[1]).shape == (0, 4)
 torch.testing.assert_close(tenon.matmul(torch.ones(2, 3, 4)[1], other), torch.full((3, 2), 4.0))
 """

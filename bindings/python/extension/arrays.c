@@ -76,19 +76,55 @@ static int means_more(const state *s, const library *of, PyObject *array, tn_dty
            is_true(PyObject_CallMethodObjArgs(array, s->is_neg, NULL));
 }
 
-/* Whether the address is more than the tensor's offset from NULL, which PyTorch gives for a tensor whose storage is
- * empty. No offset is as large as most addresses are: only for small ones is the array asked. */
-static int has_storage(const state *s, PyObject *array, const tn_dlpack_tensor *t)
+/* The value of a method that returns a count; -1, with no exception, if it fails. */
+static int64_t count_of(PyObject *array, PyObject *method)
 {
-    const uint64_t address = (uint64_t)(uintptr_t)t->data;
-    if (address >> 40 != 0)
-        return 1;
-    PyObject *told = PyObject_CallMethodObjArgs(array, s->storage_offset, NULL);
-    const unsigned long long offset = told ? PyLong_AsUnsignedLongLong(told) : 0;
-    const int known = told && !PyErr_Occurred();
+    PyObject *told = PyObject_CallMethodObjArgs(array, method, NULL);
+    const int64_t count = told ? PyLong_AsLongLong(told) : -1;
     Py_XDECREF(told);
     PyErr_Clear();
-    return known && address != offset * ((t->dtype >> 8 & 0xFF) / 8);
+    return count;
+}
+
+/* Reads the bytes of an array's storage, and how many of its elements are before the array's first. */
+static int read_storage(const state *s, const library *of, PyObject *array, int64_t *bytes,
+                        int64_t *offset)
+{
+    if (of->bytes) {
+        PyObject *number = PyObject_GetAttr(array, s->cdata);
+        void *tensor = number ? PyLong_AsVoidPtr(number) : NULL;
+        Py_XDECREF(number);
+        PyErr_Clear();
+        return tensor && of->bytes(&tensor, bytes) == 0 && of->offset(&tensor, offset) == 0;
+    }
+    PyObject *storage = PyObject_CallMethodObjArgs(array, s->untyped_storage, NULL);
+    *bytes = storage ? PyObject_Length(storage) : -1;
+    Py_XDECREF(storage);
+    PyErr_Clear();
+    *offset = count_of(array, s->storage_offset);
+    return *bytes >= 0 && *offset >= 0;
+}
+
+/* Whether every element is inside the storage, which may have been resized since the tensor was made. PyTorch gives a
+ * tensor whose storage is empty, or has no memory, an address that is its offset from NULL. */
+static int has_storage(const state *s, const library *of, PyObject *array,
+                       const tn_dlpack_tensor *t)
+{
+    const int64_t size = (t->dtype >> 8 & 0xFF) / 8;
+    int64_t bytes = 0, offset = 0;
+    if (size == 0 || !read_storage(s, of, array, &bytes, &offset) || offset > bytes / size ||
+        (uintptr_t)t->data == (uintptr_t)(offset * size))
+        return 0;
+    int64_t left = bytes / size - offset;
+    for (int32_t d = 0; d < t->ndim; d++) {
+        const int64_t steps = t->shape[d] - 1, stride = t->strides[d];
+        if (steps < 0)
+            return 1; /* no elements */
+        if (steps > 0 && (stride < 0 || stride > left / steps))
+            return 0;
+        left -= steps * stride;
+    }
+    return left > 0;
 }
 
 /* The same as see_buffer through DLPack's table. */
@@ -102,7 +138,7 @@ static int see_exchange(const state *s, const library *of, PyObject *array, role
     if ((t.device_type != TN_DLPACK_CPU && t.device_type != TN_DLPACK_CUDA &&
          t.device_type != TN_DLPACK_ROCM) ||
         t.ndim > RANK_MAX || !t.strides || (as != FRESH && means_more(s, of, array, t.dtype)) ||
-        !has_storage(s, array, &t))
+        !has_storage(s, of, array, &t))
         return 0;
     out->tensor = (tn_tensor){.data = t.data,
                               .device_type = t.device_type,

@@ -46,6 +46,10 @@ typedef struct exchange {
     int (*stream)(int32_t device_type, int32_t device_id, void **out);
 } exchange;
 
+/* PyTorch's aoti_torch_get_storage_size and _offset: bytes of a storage, elements before a tensor's first; 0 on success.
+ * `tensor` is the address of an at::Tensor, which is a pointer to the number that `_cdata` has. */
+typedef int32_t storage_fact(void *tensor, int64_t *out);
+
 /* A library whose arrays can be seen. */
 typedef struct library {
     PyObject *types;     /* exactly these: what derives from them may mean something else  */
@@ -55,6 +59,8 @@ typedef struct library {
     PyObject *forward;   /* beside a table: whose _current_level is that of its forward mode */
     PyObject *wrote;     /* beside a table: called with a caller's array that was written to */
     const exchange *functions; /* NULL: the buffer protocol                                      */
+    storage_fact *bytes,
+        *offset; /* NULL: arrays have methods for them                            */
 } library;
 
 /* A stream of a library's, as Tenon has wrapped it. */
@@ -71,7 +77,8 @@ typedef struct state {
     int count;
     wrapped streams[STREAMS_MAX]; /* by their handles; one may take another's place */
     PyObject *wrap;               /* wraps one: called with device type, device and handle */
-    PyObject *requires_grad, *is_neg, *level, *storage_offset; /* names, made once */
+    PyObject *requires_grad, *is_neg, *level; /* names, made once; also the next two */
+    PyObject *cdata, *storage_offset, *untyped_storage;
     unsigned long long served; /* calls that were not left to Python */
 } state;
 

@@ -190,18 +190,22 @@ static PyObject *served(PyObject *module, PyObject *none)
     return PyLong_FromUnsignedLongLong(s->served);
 }
 
-/* What attributes are asked for by. */
+/* Makes the names of attributes. */
 static int make_names(state *s)
 {
-    if (!s->requires_grad)
-        s->requires_grad = PyUnicode_InternFromString("requires_grad");
-    if (!s->is_neg)
-        s->is_neg = PyUnicode_InternFromString("is_neg");
-    if (!s->level)
-        s->level = PyUnicode_InternFromString("_current_level");
-    if (!s->storage_offset)
-        s->storage_offset = PyUnicode_InternFromString("storage_offset");
-    return s->requires_grad && s->is_neg && s->level && s->storage_offset;
+    const struct {
+        PyObject **to;
+        const char *name;
+    } names[] = {{&s->requires_grad, "requires_grad"},   {&s->is_neg, "is_neg"},
+                 {&s->level, "_current_level"},          {&s->cdata, "_cdata"},
+                 {&s->storage_offset, "storage_offset"}, {&s->untyped_storage, "untyped_storage"}};
+    int made = 1;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (!*names[i].to)
+            *names[i].to = PyUnicode_InternFromString(names[i].name);
+        made = made && *names[i].to;
+    }
+    return made;
 }
 
 /* bind(matmul, attention, wrap): the addresses of the library's functions, and what gives the address of Tenon's
@@ -232,28 +236,39 @@ static const exchange *exchange_of(PyObject *type)
     return found && found->major == TN_DLPACK_VERSION_MAJOR ? found : NULL;
 }
 
-/* teach(types, empty, gradients, forward, wrote): arrays of these types, a tuple, are seen from now on; False when they
- * cannot be. By the buffer protocol if `gradients` is None; else by the first type's table of DLPack's, `gradients`
- * returns whether an array that requires them would lose them, `forward._current_level` is not negative while arrays may
- * have tangents, and `wrote` is called with each array of the caller's that a call wrote to. Once for each type. */
+/* teach(types, empty, gradients, forward, wrote, storage): arrays of these types, a tuple, are seen from now on; False
+ * when they cannot be. By the buffer protocol if `gradients` is None; else by the first type's table of DLPack's,
+ * `gradients` returns whether an array that requires them would lose them, `forward._current_level` is not negative while
+ * arrays may have tangents, `wrote` is called with each array of the caller's that a call wrote to, and `storage` has the
+ * addresses of two storage_fact, or is None. Once for each type. */
 static PyObject *teach(PyObject *module, PyObject *const *given, Py_ssize_t count)
 {
     state *s = PyModule_GetState(module);
-    if (count != 5)
-        return PyErr_Format(PyExc_TypeError, "teach needs 5 arguments, found %zd", count);
+    void *facts[2] = {NULL, NULL};
+    if (count != 6)
+        return PyErr_Format(PyExc_TypeError, "teach needs 6 arguments, found %zd", count);
     PyObject *first = PyTuple_Check(given[0]) ? PyTuple_GetItem(given[0], 0) : NULL;
     const int wants = given[2] != Py_None;
     if (!first)
         return PyErr_Format(PyExc_TypeError, "teach needs a tuple of types");
+    for (int i = 0; i < 2 && given[5] != Py_None; i++) {
+        PyObject *address = PyTuple_GetItem(given[5], i);
+        facts[i] = address ? PyLong_AsVoidPtr(address) : NULL;
+        if (!facts[i])
+            return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_ValueError, "expected an address");
+    }
     const exchange *functions = wants ? exchange_of(first) : NULL;
     if (s->count == LIBRARIES_MAX || (wants && !functions))
         return one_more(Py_False);
-    s->libraries[s->count++] = (library){.types = one_more(given[0]),
-                                         .empty = one_more(given[1]),
-                                         .gradients = one_more(given[2]),
-                                         .forward = one_more(given[3]),
-                                         .wrote = one_more(given[4]),
-                                         .functions = functions};
+    library *made = &s->libraries[s->count++];
+    *made = (library){.types = one_more(given[0]),
+                      .empty = one_more(given[1]),
+                      .gradients = one_more(given[2]),
+                      .forward = one_more(given[3]),
+                      .wrote = one_more(given[4]),
+                      .functions = functions};
+    memcpy(&made->bytes, &facts[0], sizeof facts[0]);
+    memcpy(&made->offset, &facts[1], sizeof facts[1]);
     return one_more(Py_True);
 }
 
@@ -288,7 +303,9 @@ static int clear(PyObject *module)
         Py_CLEAR(s->requires_grad);
         Py_CLEAR(s->is_neg);
         Py_CLEAR(s->level);
+        Py_CLEAR(s->cdata);
         Py_CLEAR(s->storage_offset);
+        Py_CLEAR(s->untyped_storage);
     }
     return 0;
 }
