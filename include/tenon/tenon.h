@@ -30,6 +30,7 @@
 #include "device.h"
 #include "dlpack.h"
 #include "dtype.h"
+#include "einsum.h"
 #include "elementwise.h"
 #include "event.h"
 #include "explain.h"

@@ -28,7 +28,6 @@ typedef struct tni_library_known {
     const char *remedy; /* how to install the files; NULL where none exist */
     const char *only;   /* "part of macOS": why it cannot exist here; NULL: it can */
     int32_t kind;
-    const char *op; /* the operator that it is part of; NULL: none */
 } tni_library_known;
 
 /* Returns the other name of a library that has two names ("onednn" is "mkldnn"), or NULL. */

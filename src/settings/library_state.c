@@ -32,12 +32,8 @@ static const char *passed_over(const tni_look *look)
     return more ? more : "";
 }
 
-static void describe_part(const tni_library_known *known, tn_library_state *to)
+static void describe_part(tn_library_state *to)
 {
-    if (known->op && tni_op_find(known->op) == TN_OP_NONE) {
-        REASON("it is for the operator %s, which this version does not have", known->op);
-        return;
-    }
     to->built = 1;
     to->available = TN_AVAILABLE_YES;
     to->version = TN_VERSION_MAJOR * 10000 + TN_VERSION_MINOR * 100 + TN_VERSION_PATCH;
@@ -155,7 +151,7 @@ static void describe_offer(const tni_library_offer *offer, const tni_library_tri
 static void describe_known(const tni_library_known *known, tn_library_state *to)
 {
     switch (known->kind) {
-    case TNI_LIBRARY_PART: describe_part(known, to); break;
+    case TNI_LIBRARY_PART: describe_part(to); break;
     case TNI_LIBRARY_OPENMP: tni_library_describe_openmp(known, to); break;
     default: describe_foreign(known, to); break;
     }

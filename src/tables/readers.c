@@ -17,6 +17,9 @@ static const tni_setting_reader attention = {"attention", tni_attention_settings
 static const tn_setting of_sdpa[] = {TN_SETTING_INFERENCE, TN_SETTING_DETERMINISM,
                                      TN_SETTING_CUDNN_DETERMINISTIC, -1};
 static const tni_setting_reader sdpa = {"attention conditions", of_sdpa, TNI_READS_ALWAYS};
+static const tn_setting of_einsum[] = {TN_SETTING_OPT_EINSUM_ENABLED,
+                                       TN_SETTING_OPT_EINSUM_STRATEGY, -1};
+static const tni_setting_reader einsum = {"einsum", of_einsum, TNI_READS_ALWAYS};
 static const tni_setting_reader elementwise = {"elementwise and row operators",
                                                tni_elementwise_settings, TNI_OPS_ELEMENTWISE};
 
@@ -43,4 +46,5 @@ const tni_setting_reader *const tni_setting_readers[] = {&tni_cpu_reader,
                                                          &attention,
                                                          &sdpa,
                                                          &elementwise,
+                                                         &einsum,
                                                          NULL};

@@ -98,4 +98,4 @@ def test_the_command_says_so(tmp_path):
     for key, row in rows.items():
         assert row["used"] == bool(row["readers"]) == (not row["unused_because"]), key
         assert row["unused_because"] == (settings.info(key).unused_because or None)
-    assert rows["opt_einsum.enabled"]["unused_because"] == "this version has no operator that reads it"
+    assert rows["quantized.engine"]["unused_because"] == "this version has no operator that reads it"

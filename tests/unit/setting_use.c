@@ -31,8 +31,7 @@ static const char *reason_of(const char *key)
 /* What holds for Tenon's own modules on every machine. */
 static void settings_without_an_effect_say_why(void **state)
 {
-    static const char *const no_operator[] = {"cudnn.benchmark",  "opt_einsum.enabled",
-                                              "quantized.engine", "fft.library",
+    static const char *const no_operator[] = {"cudnn.benchmark", "quantized.engine", "fft.library",
                                               "cudnn.allow_tf32", "mha.fastpath_enabled"};
     (void)state;
     for (size_t i = 0; i < sizeof no_operator / sizeof no_operator[0]; i++)

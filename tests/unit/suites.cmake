@@ -122,6 +122,7 @@ endif()
 # The ops floor.
 tenon_test(unit/ops_attention)
 tenon_test(unit/ops_attention_text)
+tenon_test(unit/einsum)
 tenon_test(unit/ops_each)
 tenon_test(unit/problem_text)
 foreach(suite IN LISTS op_suites)

@@ -80,7 +80,7 @@ def library(name: str, *, open: bool = False) -> Library:  # noqa: A002
     >>> tenon.library("cpu").reason
     'part of Tenon'
     >>> tenon.library("opt_einsum").reason
-    'it is for the operator einsum, which this version does not have'
+    'part of Tenon'
     >>> tenon.library("openblas", open=True).available in ("yes", "no")        # "untried" before it is opened
     True
     """

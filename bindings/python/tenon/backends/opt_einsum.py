@@ -8,7 +8,7 @@ from . import _views
 
 
 def is_available() -> bool:
-    """Whether Tenon has einsum, whose order of contraction it is: not yet."""
+    """True: the search for the order of contraction is part of Tenon."""
     return _views.is_available("opt_einsum")
 
 

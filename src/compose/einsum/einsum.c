@@ -1,0 +1,577 @@
+/* Einstein summation: entry points, validation, and the explanation of a path. */
+#include "einsum.h"
+
+#include "base/alloc.h"
+#include "base/dtype.h"
+#include "device/device.h"
+#include "device/tensor/tensor.h"
+#include "settings/context.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const char where[] = "tn_einsum";
+
+/* Addresses of tensors without data, which are explained only. */
+#define SUPPOSED ((uintptr_t)1 << (sizeof(uintptr_t) * 8 - 12))
+
+/* A validated call. */
+typedef struct call {
+    const tn_context *context;
+    const tn_einsum_args *args;
+    tni_einsum sum;
+    tni_einsum_order order;
+    tn_tensor *operands; /* copies; out is the last */
+    tn_device *device;
+    tn_stream *stream;
+    uint64_t bytes; /* of intermediate results */
+    uintptr_t supposed;
+    int64_t out_shape[TN_TENSOR_NDIM_MAX];
+} call;
+
+static tn_status check_args(const tn_einsum_args *args, tn_error *err)
+{
+    if (!args)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "args is NULL");
+    if (!TN_HAS(args, tn_einsum_args, workspace_bytes))
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "args->struct_size: expected at least %zu, got %zu",
+                       TN_UP_TO(tn_einsum_args, workspace_bytes), args->struct_size);
+    if (!args->equation)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "args->equation is NULL");
+    if (args->count < 1 || args->count > TN_EINSUM_OPERANDS_MAX || !args->operands)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "expected 1 to %d operands, got %d%s",
+                       TN_EINSUM_OPERANDS_MAX, (int)args->count,
+                       args->operands ? "" : "; args->operands is NULL");
+    if (!args->path != !args->path_count)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "path_count is %d, and path is %sNULL",
+                       (int)args->path_count, args->path ? "not " : "");
+    return TN_OK;
+}
+
+/* Gives a tensor without data an address, after those that others got. */
+static tn_status suppose_data(call *c, tn_tensor *tensor, const char *name, tn_error *err)
+{
+    tni_layout layout;
+    tn_status status = tni_layout_of(tensor->dtype, tensor->shape, tensor->strides, tensor->ndim,
+                                     where, name, &layout, err);
+    if (status)
+        return status;
+    tensor->data = (void *)(c->supposed + (uintptr_t)(-layout.low / 64 * 64 + 64));
+    tensor->byte_offset = 0;
+    c->supposed += (uintptr_t)((layout.high - layout.low) / 64 * 64 + 192);
+    return TN_OK;
+}
+
+/* Checks a tensor by itself, and copies it. Only an explanation (`supposing`) needs no data. */
+static tn_status take_tensor(call *c, const tn_tensor *tensor, int32_t index, bool supposing,
+                             tn_error *err)
+{
+    char name[32] = "out";
+    tni_layout layout;
+    tn_device *device;
+    if (index < c->args->count)
+        snprintf(name, sizeof name, "operand %d", (int)index);
+    tn_tensor *copy = &c->operands[index];
+    tn_status status = TN_OK;
+    if (tensor) {
+        *copy = *tensor;
+        if (supposing && !copy->data && copy->dtype)
+            status = suppose_data(c, copy, name, err);
+    }
+    if (!status)
+        status = tni_tensor_measure(tensor ? copy : NULL, where, name, &layout, err);
+    if (!status)
+        status = tni_tensor_device_of(copy, where, &device, err);
+    if (status)
+        return status;
+    if (c->device && device != c->device)
+        return tn_fail(err, TN_REFUSED, 0, where,
+                       "operand 0 is on %s and %s on %s; copy one of them", c->device->id, name,
+                       device->id);
+    c->device = device;
+    if (copy->dtype != c->operands[0].dtype)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "%s: expected the dtype of operand 0, %s, got %s; tn_cast changes dtypes",
+                       name, tn_dtype_name(c->operands[0].dtype), tn_dtype_name(copy->dtype));
+    return TN_OK;
+}
+
+static tn_status check_dtype(tn_dtype dtype, tn_error *err)
+{
+    switch (dtype) {
+    case TN_F64:
+    case TN_F32:
+    case TN_F16:
+    case TN_BF16:
+    case TN_C64:
+    case TN_C128:
+    case TN_I8:
+    case TN_I16:
+    case TN_I32:
+    case TN_I64:
+    case TN_U8:
+    case TN_U16:
+    case TN_U32:
+    case TN_U64: return TN_OK;
+    default:
+        return tn_fail(err, TN_UNSUPPORTED, 0, where,
+                       "operands: expected f64, f32, f16, bf16, c64, c128 or integers, got %s; "
+                       "tn_cast changes dtypes",
+                       tn_dtype_name(dtype));
+    }
+}
+
+/* Checks that the shapes of the operands can be read. */
+static tn_status check_shapes(const tn_einsum_args *args, tn_error *err)
+{
+    tni_layout layout;
+    for (int32_t i = 0; i < args->count; i++) {
+        char name[32];
+        const tn_tensor *tensor = args->operands[i];
+        snprintf(name, sizeof name, "operand %d", (int)i);
+        if (!tensor)
+            return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s: the tensor is NULL", name);
+        const tn_status status = tni_layout_of(tensor->dtype, tensor->shape, tensor->strides,
+                                               tensor->ndim, where, name, &layout, err);
+        if (status)
+            return status;
+    }
+    return TN_OK;
+}
+
+/* Copies the shape of out, as the equation implies it; returns its number of dimensions. */
+static int32_t shape_of_out(const tni_einsum *sum, int64_t *out_shape)
+{
+    const int32_t ndim = sum->ndim[sum->terms];
+    for (int32_t i = 0; i < ndim; i++)
+        out_shape[i] = sum->size[sum->axes[sum->terms][i]];
+    return ndim;
+}
+
+static tn_status check_out(call *c, tn_error *err)
+{
+    const tn_tensor *out = &c->operands[c->args->count];
+    const int32_t ndim = shape_of_out(&c->sum, c->out_shape);
+    tni_layout of_out, of_operand;
+    if (out->ndim != ndim)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "out: expected %d dimensions, got %d",
+                       (int)ndim, (int)out->ndim);
+    for (int32_t i = 0; i < ndim; i++) {
+        if (out->shape[i] != c->out_shape[i])
+            return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                           "out: dimension %d: expected size %" PRId64 ", got %" PRId64, (int)i,
+                           c->out_shape[i], out->shape[i]);
+    }
+    tn_status status = tni_tensor_writable(out, where, "out", err);
+    if (!status)
+        status = tni_tensor_measure(out, where, "out", &of_out, err);
+    if (!status && of_out.elements > 0)
+        status = tni_tensor_separate(out, where, "out", err);
+    for (int32_t i = 0; i < c->args->count && !status; i++) {
+        status = tni_tensor_measure(&c->operands[i], where, "operand", &of_operand, err);
+        if (!status && of_out.elements > 0 && of_operand.elements > 0 &&
+            tni_tensors_overlap(&c->operands[i], of_operand.size, out, of_out.size))
+            status = tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                             "operand %d shares memory with out; use another out", (int)i);
+    }
+    return status;
+}
+
+/* A contiguous out for an explanation without one. */
+static tn_tensor imply_out(call *c)
+{
+    tn_tensor out = c->operands[0];
+    out.ndim = shape_of_out(&c->sum, c->out_shape);
+    out.shape = c->out_shape;
+    out.strides = NULL;
+    out.data = NULL;
+    out.flags = 0;
+    return out;
+}
+
+static tn_status measure(call *c, tn_error *err)
+{
+    const tni_einsum_run run = {.mode = TNI_EINSUM_MEASURE,
+                                .sum = &c->sum,
+                                .order = &c->order,
+                                .operands = c->operands,
+                                .out = &c->operands[c->args->count]};
+    return tni_einsum_execute(&run, &c->bytes, err);
+}
+
+static void end_call(call *c)
+{
+    tni_einsum_release(&c->sum);
+    tni_einsum_order_release(&c->order);
+    tni_release(c->operands);
+}
+
+/* Validates a call and finds its path. `c` must be zeroed; end_call releases what it got, also if
+ * this fails. */
+static tn_status begin_call(const tn_context *context, const tn_einsum_args *args, bool supposing,
+                            call *c, tn_error *err)
+{
+    tn_status status = check_args(args, err);
+    if (status)
+        return status;
+    c->context = tni_context_or_current(context);
+    c->args = args;
+    c->supposed = SUPPOSED;
+    c->operands = tni_alloc_zeroed((size_t)args->count + 1, sizeof *c->operands);
+    if (!c->operands)
+        return tni_no_memory(err, where, "a call");
+    for (int32_t i = 0; i < args->count && !status; i++)
+        status = take_tensor(c, args->operands[i], i, supposing, err);
+    if (!status)
+        status = check_dtype(c->operands[0].dtype, err);
+    if (!status)
+        status = tni_einsum_parse(args, &c->sum, err);
+    if (status)
+        return status;
+    const tn_tensor implied = supposing && !args->out ? imply_out(c) : (tn_tensor){0};
+    status = take_tensor(c, implied.shape ? &implied : args->out, args->count, supposing, err);
+    if (!status)
+        status = check_out(c, err);
+    if (status)
+        return status;
+    tni_dlpack_numbers(c->device, &c->operands[args->count].device_type,
+                       &c->operands[args->count].device_id);
+    c->stream = args->stream ? args->stream : tn_stream_current(c->device);
+    status = tni_einsum_search(c->context, args, &c->sum, &c->order, err);
+    return status ? status : measure(c, err);
+}
+
+/* Provides the memory of intermediate results: the caller's, or allocated. */
+static tn_status acquire_memory(const call *c, void **out, tn_error *err)
+{
+    const tn_einsum_args *args = c->args;
+    if (args->memory_limit && c->bytes > args->memory_limit)
+        return tn_fail(err, TN_OUT_OF_MEMORY, 0, where,
+                       "intermediate results need %" PRIu64 " bytes, and memory_limit is %" PRIu64
+                       "; raise it, or use another strategy",
+                       c->bytes, args->memory_limit);
+    *out = args->workspace;
+    if (!c->bytes)
+        return TN_OK;
+    if (!args->workspace)
+        return tn_memory_alloc_on(c->stream, c->bytes, "einsum", out, err);
+    if (args->workspace_bytes < c->bytes || (uintptr_t)args->workspace % 64)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "workspace: expected %" PRIu64 " bytes aligned to 64, got %" PRIu64
+                       " bytes at %p",
+                       c->bytes, args->workspace_bytes, args->workspace);
+    return TN_OK;
+}
+
+tn_status tn_einsum(const tn_context *context, const tn_einsum_args *args, tn_error *err)
+{
+    call c = {0};
+    void *memory = NULL;
+    uint64_t bytes;
+    tn_status status = begin_call(context, args, false, &c, err);
+    if (!status)
+        status = acquire_memory(&c, &memory, err);
+    if (!status) {
+        const tni_einsum_run run = {.mode = TNI_EINSUM_RUN,
+                                    .sum = &c.sum,
+                                    .order = &c.order,
+                                    .context = c.context,
+                                    .operands = c.operands,
+                                    .out = &c.operands[args->count],
+                                    .stream = c.stream,
+                                    .memory = memory};
+        status = tni_einsum_execute(&run, &bytes, err);
+        if (memory != args->workspace) {
+            const tn_status freed = tn_memory_free_on(c.stream, memory, status ? NULL : err);
+            status = status ? status : freed;
+        }
+    }
+    end_call(&c);
+    return status;
+}
+
+tn_status tn_einsum_shape(const tn_einsum_args *args, int64_t *out_shape, int32_t *out_ndim,
+                          tn_error *err)
+{
+    tni_einsum sum = {0};
+    tn_status status = check_args(args, err);
+    if (!status && (!out_shape || !out_ndim))
+        status = tn_fail(err, TN_INVALID_ARGUMENT, 0, "tn_einsum_shape", "%s is NULL",
+                         out_shape ? "out_ndim" : "out_shape");
+    if (!status)
+        status = check_shapes(args, err);
+    if (!status)
+        status = tni_einsum_parse(args, &sum, err);
+    if (!status)
+        *out_ndim = shape_of_out(&sum, out_shape);
+    tni_einsum_release(&sum);
+    return status;
+}
+
+/* A step's own memory. */
+typedef struct step {
+    tn_einsum_step face;
+    char *equation, *remaining;
+    char **problems, **kernels;
+    size_t problem_room, kernel_room;
+} step;
+
+struct tn_einsum_path {
+    tn_einsum_path_info info;
+    char *equation;
+    step *steps;
+};
+
+static tn_status add_text(char ***list, size_t *room, size_t count, const char *text, tn_error *err)
+{
+    void *array = *list;
+    char *copy = tni_text_copy(text);
+    if (!copy || !tni_array_reserve(&array, room, count, count + 1, sizeof **list)) {
+        tni_release(copy);
+        return tni_no_memory(err, where, "an explanation");
+    }
+    *list = array;
+    (*list)[count] = copy;
+    return TN_OK;
+}
+
+/* Keeps the decision of a call. */
+static tn_status keep_decision(void *user, int32_t index, const tn_decision *decision,
+                               tn_error *err)
+{
+    step *to = &((tn_einsum_path *)user)->steps[index];
+    const tn_candidate *chosen = tn_decision_chosen(decision);
+    tn_status status = add_text(&to->problems, &to->problem_room, to->face.calls,
+                                tn_decision_problem(decision), err);
+    if (status)
+        return status;
+    status =
+        add_text(&to->kernels, &to->kernel_room, to->face.calls, chosen ? chosen->kernel : "", err);
+    if (status)
+        tni_release(to->problems[to->face.calls]);
+    else
+        to->face.calls++;
+    return status;
+}
+
+static void write_axes(const tni_einsum *sum, int32_t term, tni_buffer *to)
+{
+    uint64_t *one = tni_alloc_zeroed((size_t)sum->words, sizeof *one);
+    to->failed = to->failed || !one;
+    for (int32_t dim = 0; dim < sum->ndim[term] && one; dim++) {
+        const int32_t index = sum->axes[term][dim];
+        one[index / 64] = UINT64_C(1) << index % 64;
+        tni_einsum_write_set(sum, one, to);
+        one[index / 64] = 0;
+    }
+    tni_release(one);
+}
+
+/* Writes a term as the equation has it, or as its indices of more than one value. */
+static void write_term(const tni_einsum_left *left, int32_t term, tni_buffer *to)
+{
+    if (term <= left->sum->terms)
+        write_axes(left->sum, term, to);
+    else
+        tni_einsum_write_set(left->sum, left->sets + (size_t)(term - 1) * (size_t)left->sum->words,
+                             to);
+}
+
+static char *write_whole(const tni_einsum *sum)
+{
+    tni_buffer text = {0};
+    for (int32_t term = 0; term <= sum->terms; term++) {
+        tni_buffer_add(&text, term == sum->terms ? "->" : term ? "," : "");
+        write_axes(sum, term, &text);
+    }
+    return tni_buffer_detach(&text);
+}
+
+/* Terms are numbered without out, which is term `terms` of the einsum. */
+static int32_t written(const tni_einsum *sum, int32_t term)
+{
+    return term < sum->terms ? term : term + 1;
+}
+
+/* Describes the pair `index`; `at` lists the terms that are left, and is updated. */
+static tn_status describe_pair(const call *c, tni_einsum_left *left, int32_t index, int32_t *at,
+                               step *to, tn_error *err)
+{
+    const tni_einsum *sum = &c->sum;
+    const int32_t *pair = c->order.pairs[index], made = left->next;
+    const int32_t count = sum->terms - index;
+    int32_t kept = 0;
+    tni_buffer equation = {0}, remaining = {0};
+    to->face.cost = tni_einsum_left_pair(left, pair[0], pair[1]);
+    to->face.elements = tni_einsum_values(sum, left->sets + (size_t)made * (size_t)sum->words);
+    for (int32_t i = 0; i < count; i++) {
+        to->face.first = at[i] == pair[0] ? i : to->face.first;
+        to->face.second = at[i] == pair[1] ? i : to->face.second;
+        if (at[i] != pair[0] && at[i] != pair[1])
+            at[kept++] = at[i];
+    }
+    at[kept++] = made;
+    const bool last = index == c->order.count - 1;
+    write_term(left, written(sum, pair[0]), &equation);
+    tni_buffer_add(&equation, ",");
+    write_term(left, written(sum, pair[1]), &equation);
+    tni_buffer_add(&equation, "->");
+    write_term(left, last ? sum->terms : written(sum, made), &equation);
+    for (int32_t i = 0; i < kept; i++) {
+        tni_buffer_add(&remaining, i ? "," : "");
+        write_term(left, last ? sum->terms : written(sum, at[i]), &remaining);
+    }
+    tni_buffer_add(&remaining, "->");
+    write_axes(sum, sum->terms, &remaining);
+    to->equation = tni_buffer_detach(&equation);
+    to->remaining = tni_buffer_detach(&remaining);
+    return to->equation && to->remaining ? TN_OK : tni_no_memory(err, where, "an explanation");
+}
+
+static tn_status describe_only(const call *c, tn_einsum_path *path, tn_error *err)
+{
+    step *to = &path->steps[0];
+    uint64_t *set = tni_einsum_set(&c->sum, 0);
+    to->face.second = -1;
+    to->face.elements = tni_einsum_values(&c->sum, tni_einsum_set(&c->sum, 1));
+    to->face.cost = tni_einsum_values(&c->sum, set);
+    if (memcmp(set, tni_einsum_set(&c->sum, 1), (size_t)c->sum.words * sizeof *set) != 0)
+        to->face.cost *= 2;
+    to->equation = tni_text_copy(path->equation);
+    to->remaining = tni_text_copy("");
+    return to->equation && to->remaining ? TN_OK : tni_no_memory(err, where, "an explanation");
+}
+
+static tn_status describe_steps(const call *c, tn_einsum_path *path, tn_error *err)
+{
+    tni_einsum_left left = {0};
+    int32_t *at = tni_alloc_zeroed((size_t)c->sum.terms + 1, sizeof *at);
+    tn_status status = at ? tni_einsum_left_init(&c->sum, &left, err)
+                          : tni_no_memory(err, where, "an explanation");
+    for (int32_t i = 0; i < c->sum.terms && !status; i++)
+        at[i] = i;
+    if (!status && c->sum.terms == 1)
+        status = describe_only(c, path, err);
+    for (int32_t i = 0; i < c->order.count && !status; i++)
+        status = describe_pair(c, &left, i, at, &path->steps[i], err);
+    tni_einsum_left_release(&left);
+    tni_release(at);
+    return status;
+}
+
+/* Cost of one loop over all labels, and of the whole path. */
+static void sum_up(const call *c, tn_einsum_path *path)
+{
+    const tni_einsum *sum = &c->sum;
+    double all = 1;
+    bool summed = false;
+    path->info.largest = tni_einsum_values(sum, tni_einsum_set(sum, sum->terms));
+    for (int32_t i = 0; i < sum->indices; i++) {
+        all *= (double)sum->size[i];
+        summed = summed ||
+                 (sum->size[i] != 1 && !(tni_einsum_set(sum, sum->terms)[i / 64] >> i % 64 & 1));
+    }
+    path->info.cost_at_once = all * ((sum->terms > 1 ? sum->terms - 1 : 1) + summed);
+    for (size_t i = 0; i < path->info.steps; i++) {
+        step *of = &path->steps[i];
+        path->info.cost += of->face.cost;
+        if (of->face.elements > path->info.largest)
+            path->info.largest = of->face.elements;
+        of->face.struct_size = sizeof of->face;
+        of->face.equation = of->equation;
+        of->face.remaining = of->remaining;
+        of->face.problems = (const char *const *)of->problems;
+        of->face.kernels = (const char *const *)of->kernels;
+    }
+    path->info.equation = path->equation;
+}
+
+static tn_status explain_calls(call *c, tn_einsum_path *path, tn_error *err)
+{
+    uint64_t bytes;
+    const tni_einsum_run run = {.mode = TNI_EINSUM_EXPLAIN,
+                                .sum = &c->sum,
+                                .order = &c->order,
+                                .context = c->context,
+                                .operands = c->operands,
+                                .out = &c->operands[c->args->count],
+                                .stream = c->stream,
+                                .memory = (void *)(c->supposed + (SUPPOSED - c->supposed) % 64),
+                                .explained = keep_decision,
+                                .user = path};
+    return tni_einsum_execute(&run, &bytes, err);
+}
+
+tn_status tn_einsum_explain(const tn_context *context, const tn_einsum_args *args,
+                            tn_einsum_path **out, tn_error *err)
+{
+    call c = {0};
+    tn_einsum_path *path = NULL;
+    if (!out)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tn_einsum_explain", "out is NULL");
+    tn_status status = begin_call(context, args, true, &c, err);
+    if (!status) {
+        path = tni_alloc_zeroed(1, sizeof *path);
+        status = path ? TN_OK : tni_no_memory(err, where, "an explanation");
+    }
+    if (!status && path) {
+        path->info.struct_size = sizeof path->info;
+        path->info.strategy = c.order.strategy;
+        path->info.workspace_bytes = c.bytes;
+        path->equation = write_whole(&c.sum);
+        path->steps = tni_alloc_zeroed((size_t)args->count, sizeof *path->steps);
+        path->info.steps = path->steps ? (size_t)(args->count > 1 ? args->count - 1 : 1) : 0;
+        status = path->equation && path->steps ? describe_steps(&c, path, err)
+                                               : tni_no_memory(err, where, "an explanation");
+    }
+    if (!status)
+        status = explain_calls(&c, path, err);
+    if (!status)
+        sum_up(&c, path);
+    end_call(&c);
+    if (status) {
+        tn_einsum_path_release(path);
+        return status;
+    }
+    *out = path;
+    return TN_OK;
+}
+
+void tn_einsum_path_release(tn_einsum_path *path)
+{
+    if (!path)
+        return;
+    for (size_t i = 0; i < path->info.steps; i++) {
+        step *of = &path->steps[i];
+        for (size_t k = 0; k < of->face.calls; k++) {
+            tni_release(of->problems[k]);
+            tni_release(of->kernels[k]);
+        }
+        tni_release(of->problems);
+        tni_release(of->kernels);
+        tni_release(of->equation);
+        tni_release(of->remaining);
+    }
+    tni_release(path->steps);
+    tni_release(path->equation);
+    tni_release(path);
+}
+
+tn_status tn_einsum_path_info_get(const tn_einsum_path *path, tn_einsum_path_info *out,
+                                  tn_error *err)
+{
+    if (!path || !out || out->struct_size < TN_UP_TO(tn_einsum_path_info, steps))
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tn_einsum_path_info_get",
+                       "expected a path and an out whose struct_size is at least %zu",
+                       TN_UP_TO(tn_einsum_path_info, steps));
+    const size_t size = out->struct_size;
+    memcpy(out, &path->info, TN_UP_TO(tn_einsum_path_info, steps));
+    out->struct_size = size;
+    return TN_OK;
+}
+
+const tn_einsum_step *tn_einsum_path_step(const tn_einsum_path *path, size_t index)
+{
+    return path && index < path->info.steps ? &path->steps[index].face : NULL;
+}

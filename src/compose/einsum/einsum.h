@@ -1,0 +1,109 @@
+/* Internals of einsum: the equation as sets of indices, the search for an order of contraction, and
+ * the calls of operators that execute it. */
+#ifndef TNI_COMPOSE_EINSUM_H
+#define TNI_COMPOSE_EINSUM_H
+
+#include "base/buffer.h"
+#include "tenon/einsum.h"
+
+/* An index is a label, or a dimension of "...". Sets of indices are bits in `words` words. */
+typedef struct tni_einsum {
+    int32_t terms;   /* operands; after them, in the arrays below, comes out */
+    int32_t indices; /* distinct ones */
+    int32_t words;
+    bool empty;       /* an index has size 0 */
+    int64_t *size;    /* of each index */
+    uint32_t *symbol; /* of each index: a character */
+    uint64_t *sets;   /* [terms + 1][words]: indices of more than one value; of each term */
+    int32_t *ndim;    /* [terms + 1] */
+    int32_t (*axes)[TN_TENSOR_NDIM_MAX]; /* [terms + 1]: the index of each dimension */
+} tni_einsum;
+
+static inline uint64_t *tni_einsum_set(const tni_einsum *sum, int32_t term)
+{
+    return sum->sets + (size_t)term * (size_t)sum->words;
+}
+
+/* Parses the equation for the operands' shapes, which must be valid. The caller releases *out. */
+tn_status tni_einsum_parse(const tn_einsum_args *args, tni_einsum *out, tn_error *err);
+void tni_einsum_release(tni_einsum *sum);
+
+/* Appends the symbols of the indices of a set, in ascending order of the characters. */
+void tni_einsum_write_set(const tni_einsum *sum, const uint64_t *set, tni_buffer *to);
+
+/* Number of combinations of the values of a set's indices. */
+double tni_einsum_values(const tni_einsum *sum, const uint64_t *set);
+
+/* An order of contraction: pairs of terms. The operands are terms 0 to terms - 1, and the result of
+ * pair i is term terms + i. */
+typedef struct tni_einsum_order {
+    int32_t count; /* terms - 1 */
+    int32_t (*pairs)[2];
+    const char *strategy; /* static text */
+} tni_einsum_order;
+
+/* How often indices occur among the terms that are left, and in out. */
+typedef struct tni_einsum_left {
+    const tni_einsum *sum;
+    int32_t *uses;  /* of each index */
+    uint64_t *sets; /* [2 * terms]: of the operands and the results */
+    int32_t next;   /* the term that the next result is */
+} tni_einsum_left;
+
+tn_status tni_einsum_left_init(const tni_einsum *sum, tni_einsum_left *out, tn_error *err);
+void tni_einsum_left_release(tni_einsum_left *left);
+
+/* Contracts terms a and b into the next term, and returns the cost. */
+double tni_einsum_left_pair(tni_einsum_left *left, int32_t a, int32_t b);
+
+/* Sum of the costs of the pairs of an order. */
+tn_status tni_einsum_cost(const tni_einsum *sum, const tni_einsum_order *order, double *out,
+                          tn_error *err);
+
+/* Finds an order as the arguments and settings say. The caller releases it. */
+tn_status tni_einsum_search(const tn_context *context, const tn_einsum_args *args,
+                            const tni_einsum *sum, tni_einsum_order *out, tn_error *err);
+void tni_einsum_order_release(tni_einsum_order *order);
+
+/* Greedy search; with temperature > 0, random numbers from `seed` change the choices. */
+tn_status tni_einsum_greedy(const tni_einsum *sum, double temperature, uint64_t seed,
+                            tni_einsum_order *out, tn_error *err);
+
+/* Exhaustive search over orders that cost at most `most`, the cost of the order that *out has, which
+ * remains if none is better. Without `outer`, pairs without a common index are multiplied only if nothing else is left of
+ * them. */
+typedef struct tni_einsum_exact_args {
+    bool outer;
+    double most;
+    double visits;  /* pairs of partial orders to visit */
+    size_t entries; /* partial orders to keep */
+} tni_einsum_exact_args;
+/* *out_found is false if a limit was exceeded; then *out is unspecified. */
+tn_status tni_einsum_exact(const tni_einsum *sum, const tni_einsum_exact_args *how,
+                           tni_einsum_order *out, bool *out_found, tn_error *err);
+
+/* What a step's calls are for. */
+typedef enum tni_einsum_mode {
+    TNI_EINSUM_MEASURE, /* nothing is called: only the memory of intermediate results is computed */
+    TNI_EINSUM_EXPLAIN, /* each call is explained */
+    TNI_EINSUM_RUN
+} tni_einsum_mode;
+
+/* Executes an order. */
+typedef struct tni_einsum_run {
+    tni_einsum_mode mode;
+    const tni_einsum *sum;
+    const tni_einsum_order *order;
+    const tn_context *context;
+    const tn_tensor *operands; /* with data */
+    const tn_tensor *out;
+    tn_stream *stream;
+    void *memory; /* of intermediate results */
+    /* Receives the decision of each call of EXPLAIN, which it must not keep. */
+    tn_status (*explained)(void *user, int32_t step, const tn_decision *decision, tn_error *err);
+    void *user;
+} tni_einsum_run;
+/* *out_bytes is the size of the memory of intermediate results. It is the same in every mode. */
+tn_status tni_einsum_execute(const tni_einsum_run *run, uint64_t *out_bytes, tn_error *err);
+
+#endif

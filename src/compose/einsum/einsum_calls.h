@@ -1,0 +1,75 @@
+/* Calls of operators on views: tensors of more dimensions than an operator accepts, whose dimensions
+ * are known by their indices. */
+#ifndef TNI_COMPOSE_EINSUM_CALLS_H
+#define TNI_COMPOSE_EINSUM_CALLS_H
+
+#include "einsum.h"
+
+/* Results have no dimensions of size 1, so more than 62 dimensions are more elements than an
+ * address. */
+enum { TNI_EINSUM_DIMS = 64 };
+
+/* A list of indices. */
+typedef struct tni_einsum_list {
+    int32_t count;
+    int32_t index[TNI_EINSUM_DIMS];
+} tni_einsum_list;
+
+typedef struct tni_einsum_view {
+    uintptr_t at;  /* address of the first element; an offset in MEASURE */
+    int32_t block; /* of the memory of intermediate results; -1 for operands and out */
+    tni_einsum_list dims;
+    int64_t stride[TNI_EINSUM_DIMS]; /* of each dimension, in elements */
+} tni_einsum_view;
+
+/* A part of the memory of intermediate results. */
+typedef struct tni_einsum_block {
+    uint64_t begin, end;
+    bool used;
+} tni_einsum_block;
+
+typedef struct tni_einsum_calls {
+    const tni_einsum_run *run;
+    int32_t step;
+    int64_t bytes; /* of an element */
+    int32_t device_type, device_id;
+    tni_einsum_block *blocks;
+    size_t block_count, block_room;
+    uint64_t peak;
+} tni_einsum_calls;
+
+/* Position of an index among the dimensions of a view; -1 if it has none. */
+int32_t tni_einsum_find(const tni_einsum_view *view, int32_t index);
+
+/* Stride of an index; 0 if the view does not have it. */
+int64_t tni_einsum_stride(const tni_einsum_view *view, int32_t index);
+
+/* Makes a contiguous view, in the memory of intermediate results, of the indices of the lists in
+ * their order. Fails with TN_OUT_OF_MEMORY if its size has no number. */
+tn_status tni_einsum_view_make(tni_einsum_calls *calls, const tni_einsum_list *const *lists,
+                               size_t count, tni_einsum_view *out, tn_error *err);
+/* Frees the memory of a view, if it is of intermediate results. */
+void tni_einsum_view_free(tni_einsum_calls *calls, const tni_einsum_view *view);
+
+/* to = from, which may lack indices of `to`. */
+tn_status tni_einsum_copy(tni_einsum_calls *calls, const tni_einsum_view *from,
+                          const tni_einsum_view *to, tn_error *err);
+/* to = a * b, each of which may lack indices of `to`. */
+tn_status tni_einsum_multiply(tni_einsum_calls *calls, const tni_einsum_view *a,
+                              const tni_einsum_view *b, const tni_einsum_view *to, tn_error *err);
+/* to = from, summed over the indices that `to` lacks. */
+tn_status tni_einsum_reduce(tni_einsum_calls *calls, const tni_einsum_view *from,
+                            const tni_einsum_view *to, tn_error *err);
+/* to = 0. */
+tn_status tni_einsum_clear(tni_einsum_calls *calls, const tni_einsum_view *to, tn_error *err);
+
+/* Indices of a pair: in a, b and to; in a and to; in b and to; in a and b. */
+typedef struct tni_einsum_groups {
+    tni_einsum_list batch, rows, columns, sum;
+} tni_einsum_groups;
+/* to = the matrix products of a and b. */
+tn_status tni_einsum_matmul(tni_einsum_calls *calls, const tni_einsum_groups *groups,
+                            const tni_einsum_view *a, const tni_einsum_view *b,
+                            const tni_einsum_view *to, tn_error *err);
+
+#endif
