@@ -321,8 +321,9 @@ static void expect_result(const problem *p)
         const double complex expected = sum_element(p, inner, at, &most);
         const double complex found =
             read_element(p->dtype, element(&result.tensor, p->axes[p->terms], at));
-        const double off = unit_of(p->dtype) ? cabs(found - expected)
-                                             : fabs(creal(found) - wrap(p->dtype, creal(expected)));
+        const double off = unit_of(p->dtype) > 0
+                               ? cabs(found - expected)
+                               : fabs(creal(found) - wrap(p->dtype, creal(expected)));
         if (!(off <= unit_of(p->dtype) * most))
             fail_msg("%s of %s: expected %g, got %g", p->equation, tn_dtype_name(p->dtype),
                      creal(expected), creal(found));

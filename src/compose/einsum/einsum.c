@@ -401,21 +401,24 @@ static tn_status describe_pair(const call *c, tni_einsum_left *left, int32_t ind
     const tni_einsum *sum = &c->sum;
     const int32_t *pair = c->order.pairs[index], made = left->next;
     const int32_t count = sum->terms - index;
-    int32_t kept = 0;
+    int32_t kept = 0, terms[2] = {0};
     tni_buffer equation = {0}, remaining = {0};
     to->face.cost = tni_einsum_left_pair(left, pair[0], pair[1]);
     to->face.elements = tni_einsum_values(sum, left->sets + (size_t)made * (size_t)sum->words);
     for (int32_t i = 0; i < count; i++) {
-        to->face.first = at[i] == pair[0] ? i : to->face.first;
-        to->face.second = at[i] == pair[1] ? i : to->face.second;
-        if (at[i] != pair[0] && at[i] != pair[1])
+        const int32_t found = i - kept; /* of the pair */
+        if (at[i] != pair[0] && at[i] != pair[1]) {
             at[kept++] = at[i];
+            continue;
+        }
+        *(found ? &to->face.second : &to->face.first) = i;
+        terms[found] = at[i];
     }
     at[kept++] = made;
     const bool last = index == c->order.count - 1;
-    write_term(left, written(sum, pair[0]), &equation);
+    write_term(left, written(sum, terms[0]), &equation);
     tni_buffer_add(&equation, ",");
-    write_term(left, written(sum, pair[1]), &equation);
+    write_term(left, written(sum, terms[1]), &equation);
     tni_buffer_add(&equation, "->");
     write_term(left, last ? sum->terms : written(sum, made), &equation);
     for (int32_t i = 0; i < kept; i++) {

@@ -155,7 +155,7 @@ typedef struct effort {
     double visits;
     size_t entries;
 } effort;
-static const effort quick = {3e5, 1 << 14}, thorough = {3e7, 1 << 18}, unlimited = {1e300, 1 << 22};
+static const effort quick = {6e4, 1 << 13}, thorough = {6e6, 1 << 17}, unlimited = {1e300, 1 << 22};
 
 /* Greedy first: its cost bounds the exhaustive search. *out_found tells whether that ended. */
 static tn_status search_exactly(const tni_einsum *sum, bool outer, effort limits,

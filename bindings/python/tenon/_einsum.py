@@ -1,0 +1,212 @@
+"""Einstein summation: `tenon.einsum`, and `tenon.einsum_path`, which tells how it would be computed."""
+
+from __future__ import annotations
+
+from ctypes import addressof, byref, c_int32, c_int64, c_void_p, string_at
+
+from . import _abi, _dtypes, _given, errors, settings
+from ._arrays import kind_of, make_tensor, view
+from ._calls import Call, make, place, run, target
+from ._handles import call, take
+from ._library import lib
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import SimpleNamespace
+    from typing import Any, Sequence
+
+_DIMS_MAX = 32
+
+
+class EinsumStep:
+    """A pair that is contracted: positions among the operands that are left, equation, cost, elements of the result, and
+    the problem and the kernel of each call of an operator."""
+
+    __slots__ = ("pair", "equation", "remaining", "cost", "elements", "problems", "kernels")
+
+    def __init__(self, of: Any) -> None:
+        self.pair: tuple[int, ...] = (of.first, of.second) if of.second >= 0 else (of.first,)
+        self.equation, self.remaining = of.equation.decode(), of.remaining.decode()
+        self.cost, self.elements = of.cost, of.elements
+        self.problems = _texts(of.problems, of.calls)
+        self.kernels = _texts(of.kernels, of.calls)
+
+    def __repr__(self) -> str:
+        return f"EinsumStep({self.pair}, {self.equation!r}, cost={self.cost:g})"
+
+
+class EinsumPath:
+    """How an einsum is computed. `path` lists the pairs; `opt_cost`, `naive_cost`, `speedup`, `largest_intermediate` and
+    `eq` have the names that opt_einsum gives them."""
+
+    __slots__ = ("path", "eq", "strategy", "opt_cost", "naive_cost", "largest_intermediate", "workspace_bytes", "steps")
+
+    def __init__(self, of: Any, steps: list[EinsumStep]) -> None:
+        self.path = [step.pair for step in steps]
+        self.eq, self.strategy = of.equation.decode(), of.strategy.decode()
+        self.opt_cost, self.naive_cost = of.cost, of.cost_at_once
+        self.largest_intermediate, self.workspace_bytes = of.largest, of.workspace_bytes
+        self.steps = steps
+
+    @property
+    def speedup(self) -> float:
+        """How many times the cost of one loop over all labels is that of the path."""
+        return self.naive_cost / self.opt_cost if self.opt_cost else 1.0
+
+    def __repr__(self) -> str:
+        return f"EinsumPath({self.eq!r}, {self.path}, cost={self.opt_cost:g}, strategy={self.strategy!r})"
+
+
+def _texts(address: int | None, count: int) -> list[str]:
+    found = (c_void_p * count).from_address(address) if address and count else ()
+    return [string_at(one).decode() for one in found]
+
+
+def _symbol(label: Any) -> str:
+    """The character of an integer label: A to Z, a to z, then others; `...` for an Ellipsis."""
+    if label is Ellipsis:
+        return "..."
+    number = _given.number("a label", label, 0, 50000)
+    if number < 52:
+        return chr(ord("A") + number if number < 26 else ord("a") + number - 26)
+    return chr(0xC0 + number - 52)
+
+
+def _parse(given: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+    """Equation and operands of `("ij->i", x)`, or of the form `(x, [0, 1], [0])`."""
+    if not given:
+        raise TypeError("einsum: expected an equation and operands, got nothing")
+    if isinstance(given[0], str):
+        operands = given[1:]
+        if len(operands) == 1 and isinstance(operands[0], list):
+            operands = tuple(operands[0])
+        return given[0], operands
+    pairs = len(given) // 2
+    parts = ["".join(map(_symbol, labels)) for labels in given[1:2 * pairs:2]]
+    equation = ",".join(parts) + ("->" + "".join(map(_symbol, given[-1])) if len(given) % 2 else "")
+    return equation, given[:2 * pairs:2]
+
+
+def _make_args(equation: str, tensors: Sequence[_abi.Tensor], strategy: str | None, path: Any,
+               memory_limit: int | None, seed: int) -> tuple[Any, Any]:
+    """The args struct without out, and what it points to."""
+    addresses = (c_void_p * max(1, len(tensors)))(*map(addressof, tensors))
+    text, word = _given.text("equation", equation), None if strategy is None else _given.text("strategy", strategy)
+    args = _abi.EinsumArgs()
+    args.equation, args.operands, args.count = text, addressof(addresses), len(tensors)
+    args.strategy = word
+    args.memory_limit = _given.number("memory_limit", memory_limit or 0, 0, 2**64 - 1)
+    args.seed = _given.number("seed", seed, 0, 2**64 - 1)
+    numbers = None
+    if path is not None:
+        pairs = [tuple(pair) for pair in path]
+        if any(len(pair) != 2 for pair in pairs):
+            if len(tensors) > 1:
+                raise errors.invalid(f"path: expected pairs, got {pairs}")
+            pairs = []
+        if pairs:
+            flat = [_given.number("path", at, 0, 4096) for pair in pairs for at in pair]
+            numbers = (c_int32 * len(flat))(*flat)
+            args.path, args.path_count = addressof(numbers), len(pairs)
+    return args, (addresses, text, word, numbers, tensors)
+
+
+def _einsum_call(*operands: Any, out: Any = None, strategy: str | None = None, path: Any = None,
+                 memory_limit: int | None = None, seed: int = 0) -> Call:
+    equation, operands = _parse(operands)
+    if not operands:
+        raise errors.invalid(f'einsum: "{equation}" needs operands, found none')
+    tensors = [view(one) for one in operands]
+    args, kept = _make_args(equation, tensors, strategy, path, memory_limit, seed)
+    shape, ndim = (c_int64 * _DIMS_MAX)(), c_int32()
+    call(lib.tn_einsum_shape, byref(args), shape, byref(ndim))
+    kind = kind_of(operands[0])
+    result, to = target(kind, operands[0], tensors[0], out, tuple(shape[:ndim.value]), _dtypes.WORD[tensors[0].dtype])
+    args.out = addressof(to)
+    place(args, kind, operands[0], tensors[0])
+    return Call("tn_einsum", args, result, (*tensors, to, kept), (out,))
+
+
+_einsum_call.__name__ = "einsum"  # for messages
+
+def einsum(*given: Any, out: Any = None, strategy: str | None = None, path: Any = None,
+           memory_limit: int | None = None, seed: int = 0) -> Any:
+    """Sums products of arrays over the labels that the result does not have: `einsum("ij,jk->ik", a, b)`, or
+    `einsum(a, [0, 1], b, [1, 2], [0, 2])`, whose labels may be any integers up to 50000.
+
+    `strategy` is how the order of contraction is searched: "left", "greedy", "optimal", "dp", "random-greedy", "auto" or
+    "auto-hq"; None: as the settings opt_einsum.enabled and opt_einsum.strategy say. `path` gives the order instead, as
+    `einsum_path` tells it. `memory_limit` limits the bytes of intermediate results.
+
+    >>> import numpy, tenon
+    >>> a, b = numpy.ones((2, 3)), numpy.ones((3, 4))
+    >>> tenon.einsum("ij,jk->ki", a, b).shape
+    (4, 2)
+    >>> tenon.einsum(a, [0, 1], b, [1, 2])[0, 0]
+    np.float64(3.0)
+    """
+    return run(make(_einsum_call, given, dict(out=out, strategy=strategy, path=path, memory_limit=memory_limit,
+                                              seed=seed)))
+
+
+def _shaped(shape: Sequence[int]) -> _abi.Tensor:
+    """A tensor without data: f32, contiguous, on the cpu."""
+    sizes = tuple(_given.number("a shape", size, 0, 2**63 - 1) for size in shape)
+    tensor = make_tensor(0, sizes, (), 0, _dtypes.NUMBER["f32"], None, 0, 1, 0)
+    tensor.strides = None
+    return tensor
+
+
+def einsum_path(*given: Any, strategy: str | None = None, path: Any = None, memory_limit: int | None = None,
+                seed: int = 0) -> tuple[list[tuple[int, ...]], EinsumPath]:
+    """The path of an `einsum`, and what it costs, without computing anything. In place of an array, a tuple of integers is
+    the shape of one of f32.
+
+    >>> import tenon
+    >>> path, info = tenon.einsum_path("ij,jk,kl->il", (10, 20), (20, 30), (30, 5))
+    >>> path, info.opt_cost, info.naive_cost
+    ([(1, 2), (0, 1)], 8000.0, 90000.0)
+    >>> info.steps[0].problems
+    ['matmul:f32:m=20,n=5,k=30@cpu:0']
+    """
+    equation, operands = _parse(given)
+    tensors = [_shaped(one) if isinstance(one, tuple) else view(one) for one in operands]
+    args, _kept = _make_args(equation, tensors, strategy, path, memory_limit, seed)
+    address = take(lib.tn_einsum_explain, settings.context(), byref(args))
+    try:
+        info = _abi.EinsumPathInfo()
+        call(lib.tn_einsum_path_info_get, address, byref(info))
+        steps = [EinsumStep(_abi.EinsumStep.from_address(lib.tn_einsum_path_step(address, i)))
+                 for i in range(info.steps)]
+        found = EinsumPath(info, steps)
+    finally:
+        lib.tn_einsum_path_release(address)
+    return found.path, found
+
+
+def _strategy_of(optimize: Any) -> dict[str, Any]:
+    """opt_einsum's argument `optimize`."""
+    if optimize is None or optimize is True:
+        return {}
+    if optimize is False:
+        return {"strategy": "left"}
+    return {"strategy": optimize} if isinstance(optimize, str) else {"path": optimize}
+
+
+def contract(*given: Any, optimize: Any = True, out: Any = None) -> Any:
+    """`einsum` with the arguments of opt_einsum.contract."""
+    return einsum(*given, out=out, **_strategy_of(optimize))
+
+
+def contract_path(*given: Any, optimize: Any = True, shapes: bool = False) -> tuple[list[tuple[int, ...]], EinsumPath]:
+    """`einsum_path` with the arguments of opt_einsum.contract_path."""
+    if shapes:
+        given = (given[0], *map(tuple, given[1:]))
+    return einsum_path(*given, **_strategy_of(optimize))
+
+
+def stand_in() -> SimpleNamespace:
+    """An object with the functions of the package opt_einsum that PyTorch uses."""
+    from types import SimpleNamespace
+
+    return SimpleNamespace(contract=contract, contract_path=contract_path, __name__="tenon")

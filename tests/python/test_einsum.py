@@ -1,0 +1,157 @@
+"""einsum of arrays against NumPy, its paths, and the names of torch.backends.opt_einsum that choose them."""
+import builtins
+import string
+
+import numpy
+import pytest
+import tenon
+from tenon import backends
+
+CHAIN = ("ij,jk,kl->il", (10, 20), (20, 30), (30, 5))
+
+
+def equations(random, count):
+    """Equations with their operands: of 1 to 4 operands, with repeated labels, and implicit results."""
+    for _ in range(count):
+        sizes = dict(zip("abcXYZ", random.integers(1, 5, 6)))
+        labels = ["".join(random.choice([*sizes], random.integers(0, 4))) for _ in range(random.integers(1, 5))]
+        known = sorted({*"".join(labels)})
+        random.shuffle(known)
+        equation = ",".join(labels) + ("->" + "".join(known[:random.integers(0, 4)]) if random.integers(2) else "")
+        yield equation, [random.integers(-4, 5, [sizes[one] for one in part]).astype("float64") for part in labels]
+
+
+def test_results(random):
+    for equation, operands in equations(random, 300):
+        wanted = numpy.einsum(equation, *operands)
+        found = tenon.einsum(equation, *operands)
+        assert type(found) is numpy.ndarray or found.shape == ()
+        assert numpy.array_equal(found, wanted), (equation, [one.shape for one in operands])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "complex64", "complex128", "int8", "int32", "int64", "uint8"])
+def test_dtypes(random, dtype):
+    a, b = (random.integers(0, 5, shape).astype(dtype) for shape in ((3, 4), (4, 5)))
+    found = tenon.einsum("ij,jk->ki", a, b)
+    assert found.dtype == a.dtype and numpy.array_equal(found, (a @ b).T)
+
+
+def test_ellipsis_broadcast_and_strides(random):
+    a, b = random.standard_normal((2, 1, 3, 4)), random.standard_normal((5, 4, 3)).transpose(0, 2, 1)[::-1]
+    numpy.testing.assert_allclose(tenon.einsum("...ij,...ij->j...", a, b), numpy.einsum("...ij,...ij->j...", a, b))
+    out = numpy.full((4, 6), numpy.nan)
+    assert tenon.einsum("...i->i", a, out=out[:, 1]) is not None
+    numpy.testing.assert_allclose(out[:, 1], a.sum((0, 1, 2)))
+    assert numpy.isnan(out[:, 0]).all()
+
+
+def test_integer_labels(random):
+    a, b = random.standard_normal((2, 3)), random.standard_normal((3, 4))
+    numpy.testing.assert_allclose(tenon.einsum(a, [0, 1], b, [1, 2]), a @ b)
+    numpy.testing.assert_allclose(tenon.einsum(a, [7, 900], b, [900, 30], [30, 7]), (a @ b).T)
+    numpy.testing.assert_allclose(tenon.einsum(a, [..., 1], b, [1, 2], [..., 2]), a @ b)
+    vectors = [numpy.full(1, 2.0)] * 80  # more labels than there are letters
+    given = [part for at, one in enumerate(vectors[:20]) for part in (one, [4 * at])]
+    assert tenon.einsum(*given, []) == 2.0 ** 20
+
+
+def test_every_strategy_and_path(random):
+    operands = [random.integers(-3, 4, shape).astype("float64") for shape in ((4, 5), (5, 6), (6, 3), (3, 4))]
+    wanted = numpy.einsum("ab,bc,cd,de->ae", *operands)
+    for strategy in "left greedy optimal dp random-greedy auto auto-hq".split():
+        assert numpy.array_equal(tenon.einsum("ab,bc,cd,de->ae", *operands, strategy=strategy), wanted)
+        path, info = tenon.einsum_path("ab,bc,cd,de->ae", *operands, strategy=strategy)
+        assert info.path is path and len(path) == 3
+        assert tenon.einsum_path("ab,bc,cd,de->ae", *operands, path=path)[1].opt_cost == info.opt_cost
+        assert numpy.array_equal(tenon.einsum("ab,bc,cd,de->ae", *operands, path=path), wanted)
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="did you mean greedy"):
+        tenon.einsum("ab,bc,cd,de->ae", *operands, strategy="gredy")
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="expected 3 pairs for 4 operands, got 1"):
+        tenon.einsum("ab,bc,cd,de->ae", *operands, path=[(0, 1)])
+    with pytest.raises(tenon.errors.Error, match="memory_limit is 64"):
+        tenon.einsum("ab,bc,cd,de->ae", *operands, memory_limit=64)
+
+
+def test_paths_tell_what_they_cost():
+    path, info = tenon.einsum_path(*CHAIN)
+    assert path == [(1, 2), (0, 1)] and (info.opt_cost, info.naive_cost, info.speedup) == (8000, 90000, 11.25)
+    assert info.largest_intermediate == 100 and info.eq == CHAIN[0]
+    assert [step.equation for step in info.steps] == ["jk,kl->jl", "ij,jl->il"]
+    assert [step.remaining for step in info.steps] == ["ij,jl->il", "il->il"]
+    for step in info.steps:
+        assert [tenon.explain(problem).chosen.kernel for problem in step.problems] == step.kernels
+    assert tenon.einsum_path("ii->", (3, 3))[0] == [(0,)]
+
+
+def test_enabled():
+    """opt_einsum.enabled: without it, operands are contracted from left to right."""
+    assert tenon.einsum_path(*CHAIN)[0] == [(1, 2), (0, 1)]
+    with backends.opt_einsum.flags(enabled=False):
+        assert tenon.einsum_path(*CHAIN)[0] == [(0, 1), (0, 1)]
+    assert tenon.einsum_path(*CHAIN)[1].strategy == "optimal"
+
+
+def test_strategy():
+    """opt_einsum.strategy: the search that the path names."""
+    for strategy in ("greedy", "optimal"):
+        with backends.opt_einsum.flags(strategy=strategy):
+            assert tenon.einsum_path(*CHAIN)[1].strategy == strategy
+
+
+def test_is_available():
+    """opt_einsum.is_available: einsum finds cheap paths without a package."""
+    assert backends.opt_einsum.is_available() is True
+    assert tenon.library("opt_einsum").reason == "part of Tenon"
+
+
+def test_get_opt_einsum(monkeypatch):
+    """opt_einsum.get_opt_einsum: the package if there is one, else an object of Tenon's with its functions."""
+    find = builtins.__import__
+
+    def hide(name, *given):
+        if name == "opt_einsum":
+            raise ImportError(name)
+        return find(name, *given)
+
+    monkeypatch.setattr(builtins, "__import__", hide)
+    ours = backends.opt_einsum.get_opt_einsum()
+    monkeypatch.undo()
+    a, b, c = numpy.ones((10, 20)), numpy.ones((20, 30)), numpy.ones((30, 5))
+    assert numpy.array_equal(ours.contract(CHAIN[0], a, b, c), a @ b @ c)
+    assert ours.contract_path(*CHAIN, shapes=True, optimize="greedy")[0] == [(1, 2), (0, 1)]
+    assert ours.contract_path(CHAIN[0], a, b, c, optimize=False)[0] == [(0, 1), (0, 1)]
+    assert ours.contract_path(CHAIN[0], a, b, c, optimize=[(0, 2), (0, 1)])[0] == [(0, 2), (0, 1)]
+    try:
+        import opt_einsum
+    except ImportError:
+        return
+    assert backends.opt_einsum.get_opt_einsum() is opt_einsum
+
+
+def test_costs_against_opt_einsum(random):
+    """No path costs more than that of the package with the same strategy, and costs are counted alike."""
+    package = pytest.importorskip("opt_einsum", reason="opt_einsum is not installed")
+    for _ in range(60):
+        labels = string.ascii_lowercase[:random.integers(4, 10)]
+        sizes = dict(zip(labels, random.integers(2, 7, len(labels))))
+        parts = ["".join(random.choice([*labels], random.integers(1, 4), replace=False))
+                 for _ in range(random.integers(3, 9))]
+        known = sorted({*"".join(parts)})
+        equation = ",".join(parts) + "->" + "".join(known[:random.integers(0, 3)])
+        shapes = [tuple(int(sizes[one]) for one in part) for part in parts]
+        for strategy in ("auto", "greedy", "dp") + (("optimal",) if len(parts) < 7 else ()):
+            path, theirs = package.contract_path(equation, *shapes, shapes=True, optimize=strategy)
+            ours = tenon.einsum_path(equation, *shapes, strategy=strategy)[1]
+            assert ours.opt_cost <= theirs.opt_cost, (equation, shapes, strategy)
+            if all(len(pair) == 2 for pair in path):
+                assert tenon.einsum_path(equation, *shapes, path=path)[1].opt_cost == theirs.opt_cost
+
+
+def test_tensors_of_torch(random):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    for _ in range(40):
+        a, b, c = (torch.from_numpy(random.standard_normal(shape)) for shape in ((2, 3, 4), (4, 5, 3), (5, 2)))
+        for equation in ("aij,jkl,km->im", "aij,jki,ka->", "aij,jki,km->mja", "...ij,jki,k...->i"):
+            found = tenon.einsum(equation, a, b, c)
+            assert isinstance(found, torch.Tensor)
+            torch.testing.assert_close(found, torch.einsum(equation, a, b, c))
