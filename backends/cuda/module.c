@@ -84,13 +84,15 @@ static const tn_library_row *const libraries[] = {&cuda_driver_row,
     ROW(cuda_blas_grouped_row)           \
     ROW(cuda_blas_grouped_half_row)
 
-#define ADDRESS(row) &row,
+#define ADDRESS(row)          &row,
+#define ADDRESS_OF_LT(padded) &padded.row,
 #define ADDRESSES(kind) \
     &cuda_lt_##kind##_rows[0].row, &cuda_lt_##kind##_rows[1].row, &cuda_lt_##kind##_rows[2].row,
-static const tn_kernel_row *const kernels[] = {CUDA_ROWS(ADDRESS) LIBRARY_ROWS(ADDRESS)
-                                                   LT_ROWS_LIST(ADDRESSES) NULL};
+static const tn_kernel_row *const kernels[] = {CUDA_ROWS(ADDRESS) LIBRARY_ROWS(
+    ADDRESS) LT_ROWS_LIST(ADDRESSES) LT_PADDED_LIST(ADDRESS_OF_LT) NULL};
 #undef ADDRESS
 #undef ADDRESSES
+#undef ADDRESS_OF_LT
 
 static const tn_module module = {
     .struct_size = sizeof module,

@@ -281,6 +281,65 @@ class Decisions(script.Case):
             self.assertEqual(row["workspace"], self.rows("matmul:f32:m=512,n=384,k=256")[LT]["workspace"])
         self.assertEqual(self.chosen("matmul:bf16:m=4096,n=4096,k=4096,bias=1,act=gelu"), LT + ".half-reduced")
 
+    def test_misaligned_operands_are_copied_where_that_pays(self):
+        """Of large 16-bit products; of what is aligned nothing is copied, and small ones are computed as they lie."""
+        great, direct = "m=3333,n=5555,k=7777", LT + ".half-reduced"
+        for dtype in ("bf16", "f16"):
+            for fields in (great, great + ",tb=1", great + ",bias=1,act=relu", great + ",act=gelu", great + ",beta=0.5",
+                           "m=1500,n=1501,k=1502", "m=4096,n=4096,k=4096,align=2;64;64", "m=1501,n=1500,k=1500,ta=1"):
+                self.assertEqual(self.chosen(f"matmul:{dtype}:{fields}"), direct + ".padded", fields)
+            for fields in ("m=333,n=555,k=777", "m=1,n=8191,k=8191", "m=8191,n=9,k=8191", "m=8191,n=8191,k=11",
+                           "m=4096,n=4096,k=4096", "m=4100,n=4100,k=4100"):
+                self.assertRegex(self.chosen(f"matmul:{dtype}:{fields}"), LT + "[.]half(-reduced)?$", fields)
+        for dtype, setting, name in (
+                ("bf16", "cuda.matmul.allow_bf16_reduced_precision_reduction=false", ".half.padded"),
+                ("f16", "cuda.matmul.allow_fp16_reduced_precision_reduction_split_k=false", ".half-whole.padded"),
+                ("f16", "cuda.matmul.allow_fp16_accumulation=true", ".f16-sums.padded"),
+                ("bf16", "determinism=run-to-run", ".half-reduced.padded"),
+                ("bf16", "workspace.limit=64m", ".half-reduced"), ("bf16", "matmul.library=cublas", None)):
+            self.assertEqual(self.chosen(f"matmul:{dtype}:{great}", setting), LT + name if name else BLAS + ".half-reduced",
+                             setting)
+
+    def test_which_operands_are_copied_is_told(self):
+        def up(size, to):
+            return -(-size // to) * to
+        m, n, k = 3333, 5555, 7777
+        copies = {"A": up(2 * m * up(k, 8), 256), "B": up(2 * up(k, 8) * up(n, 8), 256), "out": up(2 * m * up(n, 8), 256)}
+        great = f"matmul:bf16:m={m},n={n},k={k}"
+        for problem, names, size in (
+                (great, "A, B and out", sum(copies.values())),
+                (great.replace("n=5555", "n=5552"), "A", copies["A"]),
+                (great.replace("k=7777", "k=7776"), "B and out", up(2 * 7776 * up(n, 8), 256) + copies["out"]),
+                (great + ",out=f32", "A, B and out", copies["A"] + copies["B"] + up(4 * m * up(n, 8), 256)),
+                ("matmul:bf16:m=512,n=384,k=256,align=2;64;8", "A and out", 2 * 512 * (256 + 384)),
+                ("matmul:f16:m=512,n=384,k=256,batch=3,sa=131073;256;1,sb=0;384;1", "A", 3 * 2 * 512 * 256),
+                ("matmul:f16:m=512,n=384,k=256,batch=3,sb=0;385;1", "B", 2 * 384 * 256)):
+            for kind in (".half", ".half-reduced", ".half-whole"):
+                rows = self.taken(problem, LT + kind + ".padded")
+                row, plain = rows[LT + kind + ".padded"], rows[LT + kind]
+                self.assertEqual(row["note"], f"aligned copies of {names} take {size} bytes of workspace", problem)
+                self.assertEqual(row["workspace"], plain["workspace"] + size, problem)
+        row = self.rows(great + ",act=gelu")[LT + ".half.padded"]  # sums of f32 are in workspace anyway
+        size = up(4 * m * up(n, 4), 256)
+        self.assertEqual(row["note"], f"sums of f32 go to {size} bytes of workspace, and a kernel of Tenon's does what "
+                         f"follows; aligned copies of A and B take {copies['A'] + up(2 * up(k, 8) * up(n, 8), 256)} bytes "
+                         "of workspace")
+        why = self.refused(self.rows("matmul:bf16:m=512,n=384,k=256"), LT + ".half.padded")
+        self.assertEqual((why["code"], why["needed"], why["found"]), ("alignment", 8, 16))
+        why = self.refused(self.rows("matmul:bf16:m=20001,n=20001,k=20001"), LT + ".half.padded")
+        self.assertEqual((why["code"], why["needed"]), ("memory", 2 * up(2 * 20001 * 20008, 256) + up(2 * 20008 * 20008, 256)))
+
+    def test_misaligned_products_are_predicted_slower(self):
+        """As those are of either library, whatever else is asked for."""
+        for library in (LT, BLAS):
+            us = [self.rows(f"matmul:bf16:m=4096,n=4096,k=4096,align={align};64;64")[library + ".half"]["predicted_us"]
+                  for align in (2, 4, 8, 16)]
+            self.assertEqual(us, sorted(us, reverse=True))
+            self.assertGreater(us[0], 4 * us[3])
+            wide = [self.rows(f"matmul:f32:m=4096,n=4096,k=4096,align={align};64;64")[library]["predicted_us"]
+                    for align in (4, 16)]
+            self.assertEqual(wide[0], wide[1])
+
     def test_a_bias_follows_complex_sums(self):
         """In out, so without more workspace; the bias may have any strides and alignment."""
         for dtype, size in (("c64", 8), ("c128", 16)):

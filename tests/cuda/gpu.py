@@ -102,6 +102,15 @@ def products():
         yield f"matmul:{dtype}:m=300,n=520,k=64,bias=1,act=gelu"
         yield f"matmul:{dtype}:m=48,n=1100,k=64,batch=3,act=silu,sc=52800;1;48"
     yield "matmul:bf16:m=300,n=520,k=64,act=gelu-tanh,out=f32"
+    for dtype in ("bf16", "f16"):  # operands of which cuBLASLt is given aligned copies
+        for fields in ("m=333,n=555,k=777", "m=257,n=301,k=501,ta=1,tb=1", "m=333,n=512,k=641", "m=333,n=513,k=640",
+                       "m=256,n=513,k=640,tb=1", "m=333,n=512,k=640,align=2;16;16", "m=256,n=512,k=640,align=16;4;8",
+                       "m=333,n=555,k=777,align=2;2;2", "m=77,n=99,k=111,batch=3x2", "m=77,n=99,k=111,batch=3,sa=0;111;1",
+                       "m=100,n=300,k=64,sa=67;1,sb=303;1,sc=301;1", "m=333,n=555,k=777,sc=1;335,beta=0.5",
+                       "m=333,n=555,k=777,bias=1,act=relu", "m=333,n=555,k=777,bias=1,act=gelu",
+                       "m=333,n=555,k=777,out=f32", "m=333,n=555,k=777,out=f32,act=silu", "m=3,n=5,k=7", "m=1,n=4099,k=129",
+                       "m=1025,n=2051,k=65"):
+            yield f"matmul:{dtype}:{fields}"
     for dtype in ("c64", "c128"):  # a bias that follows complex sums, in whole lines and others
         for fields in ("m=127,n=65,k=33", "m=300,n=520,k=64,alpha=2,beta=0.5", "m=64,n=48,k=32,batch=7,sbias=48;0;1",
                        "m=127,n=65,k=33,sbias=1;0", "m=48,n=1100,k=64,sc=1;48,sbias=1;48"):
@@ -239,7 +248,7 @@ SANITIZED = (
 # Problems with the settings under which every kernel that these permit is checked.
 PERMITTED = (
     ("matmul:f32:m=512,n=512,k=512",), ("matmul:f32:m=512,n=512,k=512", "cuda.matmul.fp32_precision=tf32"),
-    ("matmul:bf16:m=64,n=64,k=65536",),
+    ("matmul:bf16:m=64,n=64,k=65536",), ("matmul:f16:m=333,n=555,k=777", "cuda.matmul.allow_fp16_accumulation=true"),
 )
 
 

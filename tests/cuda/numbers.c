@@ -3,6 +3,7 @@
  * against the reference. What this shows is the texts' arithmetic and addresses, and how rows fill in their
  * arguments. It shows nothing of NVIDIA's compiler and hardware. */
 #include "finished_row.h"
+#include "padded_row.h"
 #include "row_problems.h"
 #include "scratch.h"
 #include "tenon/tenon.h"
@@ -180,7 +181,8 @@ static const tn_platform_row platform = {.struct_size = sizeof platform,
 static const tn_platform_row *const platforms[] = {&platform, NULL};
 
 #define ROW_ADDRESS(row) &row,
-static const tn_kernel_row *const own[] = {CUDA_ROWS(ROW_ADDRESS) ROW_ADDRESS(finished_row)};
+static const tn_kernel_row *const own[] = {CUDA_ROWS(ROW_ADDRESS) ROW_ADDRESS(finished_row)
+                                               ROW_ADDRESS(padded_row)};
 enum { ROWS = sizeof own / sizeof own[0] };
 static tn_kernel_row rows[ROWS];
 static char names[ROWS][64];
@@ -291,6 +293,44 @@ static void what_follows_a_librarys_product(void **state)
             "matmul:bf16:m=16,n=5,k=9,bias=1,act=gelu,sc=1;24,sbias=0;1",
             "matmul:f16:m=3,n=16,k=5,batch=2x3,bias=1,act=gelu-tanh,sbias=0;16;1;0",
             "matmul:bf16:m=4,n=16,k=5,batch=2,act=gelu,sc=72;16;1");
+}
+
+/* Operands of which each alone is misaligned, or all, by address, stride, batch or size; lines of one element, of less than
+ * a chunk and of more than a block takes; both orders of each; rounded sizes and others; sums of f32 in out. */
+static void misaligned_operands_are_copied(void **state)
+{
+    static const char *const problems[] = {"matmul:bf16:m=33,n=41,k=57",
+                                           "matmul:f16:m=5,n=9,k=2077",
+                                           "matmul:bf16:m=3,n=2101,k=5",
+                                           "matmul:f16:m=40,n=24,k=33,tb=1",
+                                           "matmul:bf16:m=41,n=24,k=33,ta=1",
+                                           "matmul:bf16:m=35,n=43,k=51,ta=1,tb=1",
+                                           "matmul:f16:m=35,n=43,k=51,sc=1;37",
+                                           "matmul:bf16:m=16,n=24,k=32,align=2;16;16",
+                                           "matmul:bf16:m=16,n=24,k=32,align=16;4;16",
+                                           "matmul:f16:m=16,n=24,k=32,align=16;16;8",
+                                           "matmul:bf16:m=16,n=24,k=32,align=2;2;2",
+                                           "matmul:bf16:m=9,n=16,k=24,sa=27;1",
+                                           "matmul:f16:m=9,n=16,k=24,sb=21;1,alpha=2,beta=0.5",
+                                           "matmul:bf16:m=19,n=13,k=7,beta=-1,sc=15;1",
+                                           "matmul:bf16:m=33,n=41,k=57,out=f32,align=2;2;4",
+                                           "matmul:f16:m=16,n=20,k=24,out=f32,align=16;2;4,beta=2",
+                                           "matmul:f16:m=7,n=9,k=11,batch=3x2",
+                                           "matmul:bf16:m=8,n=16,k=24,batch=3,sa=193;24;1",
+                                           "matmul:bf16:m=7,n=9,k=11,batch=2x3,sa=0;0;11;1",
+                                           "matmul:f16:m=7,n=9,k=11,batch=3,sb=0;1;11",
+                                           "matmul:f16:m=9,n=15,k=8,bias=1,act=relu",
+                                           "matmul:bf16:m=1,n=1,k=1,align=2;2;2",
+                                           "matmul:bf16:m=1,n=9,k=9",
+                                           "matmul:f16:m=9,n=1,k=9",
+                                           "matmul:f16:m=9,n=9,k=1",
+                                           "matmul:bf16:m=9,n=17,k=15,sa=1;10,sb=1;16,sc=1;9"};
+    (void)state;
+    begin();
+    for (size_t i = 0; i < sizeof problems / sizeof problems[0]; i++) {
+        if (test_sampled(i, 3))
+            hold_by(problems[i], "padded");
+    }
 }
 
 /* One kernel for each of the two dtypes. Lines that are whole and that are not, both orders, batches; a bias for each
@@ -1006,6 +1046,7 @@ int main(void)
         cmocka_unit_test(products_of_i8),
         cmocka_unit_test(what_follows_a_librarys_product),
         cmocka_unit_test(a_bias_follows_complex_products),
+        cmocka_unit_test(misaligned_operands_are_copied),
         cmocka_unit_test(a_row_does_not_depend_on_others),
         cmocka_unit_test(attention_of_few_rows),
         cmocka_unit_test(attention_of_many_rows),

@@ -323,6 +323,62 @@ static void what_follows_sums_is_a_kernel_of_ours(void **state)
     }
 }
 
+/* A bf16 product of [m, k] and [k, n] whose operands begin some elements after aligned memory; checks how many kernels of
+ * ours it launched and which operands the library was given copies of. */
+typedef struct placed {
+    int64_t m, n, k;
+    int64_t behind[3]; /* elements, of A, B and out */
+    double beta;
+    int launches;
+    bool copied[3];
+} placed;
+
+static void multiply_placed(const placed *p)
+{
+    const _Atomic int *launches = find(CUDA_STUB, "stub_launches");
+    const int64_t shapes[3][2] = {{p->m, p->k}, {p->k, p->n}, {p->m, p->n}};
+    tn_tensor whole[3], of[3];
+    for (int i = 0; i < 3; i++) {
+        const int64_t room = shapes[i][0] * shapes[i][1] + 8;
+        DO(tn_tensor_create(device, TN_BF16, &room, 1, &whole[i], &err));
+        DO(tn_tensor_wrap(device, (uint16_t *)whole[i].data + p->behind[i], TN_BF16, shapes[i],
+                          NULL, 2, NULL, NULL, &of[i], &err));
+    }
+    const int before = *launches, count = lt->count;
+    DO(tn_matmul(NULL, TN_ARGS(matmul, .a = &of[0], .b = &of[1], .out = &of[2], .beta = p->beta),
+                 &err));
+    assert_int_equal(*launches, before + p->launches);
+    assert_int_equal(lt->count, count + 1);
+    const stub_blas_call *call = last(lt);
+    const uintptr_t given[3] = {call->right, call->left, call->out}; /* columns come first there */
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(given[i] != (uintptr_t)of[i].data, p->copied[i]);
+        assert_int_equal(given[i] % 16, p->copied[i] ? 0 : p->behind[i] % 8 * 2);
+        if (p->copied[i]) /* the library's own memory follows the copies */
+            assert_true(given[i] + (uintptr_t)(shapes[i][0] * shapes[i][1] * 2) <= call->room);
+    }
+    assert_int_equal(call->bytes, 32 * MIB);
+    for (int i = 0; i < 3; i++)
+        tn_tensor_release(&of[i]), tn_tensor_release(&whole[i]);
+}
+
+static void misaligned_operands_are_copied_to_workspace(void **state)
+{
+    static const placed problems[] = {
+        {1999, 2001, 2003, {0, 0, 0}, 0, 3, {true, true, true}},
+        {1999, 2001, 2003, {3, 5, 7}, 2, 4, {true, true, true}}, /* out is read, too */
+        {2000, 2000, 2000, {1, 0, 0}, 0, 1, {true, false, false}},
+        {2000, 2000, 2000, {0, 1, 0}, 0, 1, {false, true, false}},
+        {2000, 2000, 2000, {1, 0, 1}, 0, 2, {true, false, true}},
+        {2000, 2000, 2001, {0, 0, 0}, 0, 1, {true, false, false}},
+        {2000, 2000, 2000, {0, 0, 0}, 0, 0, {false, false, false}},
+    };
+    (void)state;
+    come_in();
+    for (size_t i = 0; i < sizeof problems / sizeof problems[0]; i++)
+        multiply_placed(&problems[i]);
+}
+
 /* Out lies by rows, and so it is B, transposed, that the library calls A. */
 static void scales_of_8_bit_floats_are_pointed_to(void **state)
 {
@@ -612,6 +668,7 @@ int main(void)
         cmocka_unit_test(every_answer_of_the_heuristics_has_its_row),
         cmocka_unit_test(tuning_tries_them),
         cmocka_unit_test(what_follows_sums_is_a_kernel_of_ours),
+        cmocka_unit_test(misaligned_operands_are_copied_to_workspace),
         cmocka_unit_test(tuning_records_none_of_many),
         cmocka_unit_test(tuning_has_operands_at_several_places),
         cmocka_unit_test(two_threads_with_settings_of_their_own),

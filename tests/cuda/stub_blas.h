@@ -27,7 +27,7 @@ typedef struct stub_blas_call {
     int scale_mode;             /* cuBLASLt: of both */
     uintptr_t scale_a, scale_b; /* cuBLASLt: where they are, 0 for none */
     void *stream;
-    uintptr_t left, right, out; /* of a product, or the first of a batch; cuBLASLt: out alone */
+    uintptr_t left, right, out; /* of a product, or the first of a batch */
     uintptr_t room;
     size_t bytes;
 } stub_blas_call;

@@ -185,6 +185,8 @@ lt_status cublasLtMatmul(lt_handle handle, lt_desc desc, const void *alpha, cons
                          .scale_a = (uintptr_t)of->value[LT_DESC_SCALE_A],
                          .scale_b = (uintptr_t)of->value[LT_DESC_SCALE_B],
                          .stream = stream,
+                         .left = (uintptr_t)a,
+                         .right = (uintptr_t)b,
                          .out = (uintptr_t)d,
                          .room = (uintptr_t)workspace,
                          .bytes = workspace_bytes};

@@ -93,8 +93,10 @@ foreach(name c++ g++ clang++)
     endif()
   endif()
 endforeach()
-tenon_test(cuda/numbers LABELS release-only SOURCES cuda/finished_row.c
-  "${PROJECT_SOURCE_DIR}/backends/cuda/lib/cublas/cublas_after.c" ${cuda_planning} DEFINITIONS
+set(cuda_cublas "${PROJECT_SOURCE_DIR}/backends/cuda/lib/cublas")
+tenon_test(cuda/numbers LABELS release-only SOURCES cuda/finished_row.c cuda/padded_row.c
+  ${cuda_cublas}/cublas_after.c ${cuda_cublas}/cublas_pad.c ${cuda_cublas}/cublas_shape.c
+  ${cuda_cublas}/cublas_cost.c ${cuda_planning} DEFINITIONS
   HOST_CUDA="${CMAKE_CURRENT_SOURCE_DIR}/cuda/host_cuda.h" HOST_INCLUDE="${PROJECT_SOURCE_DIR}/include"
   HOST_CXX="${TENON_CXX_FLOAT16}")
 target_include_directories(test_cuda_numbers PRIVATE "${cuda_rows_folder}")

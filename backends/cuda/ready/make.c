@@ -11,6 +11,7 @@
 #include "../kernels/layout.h"
 #include "../kernels/rows.h"
 #include "../matmul/matmul_finish.h"
+#include "../matmul/matmul_pad.h"
 #include "tenon/module/op/attention.h"
 #include "tenon/module/op/binary.h"
 #include "tenon/module/op/matmul.h"
@@ -328,6 +329,7 @@ int main(int argc, char **argv)
     }
     compile_complex(TN_C64);
     compile_complex(TN_C128);
+    compile_case(&cuda_pad_case);
     compile_case(&cuda_dropout_case); /* whichever library computes attention */
     if (fclose(out))
         exit_with_error(argv[3], "it cannot be written");

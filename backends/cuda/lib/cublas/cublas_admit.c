@@ -2,6 +2,7 @@
 
 #include "../../kernels/layout.h"
 #include "cublas_after.h"
+#include "cublas_pad.h"
 #include "cublas_shape.h"
 
 static tn_status admit_capability(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
@@ -71,6 +72,17 @@ tn_status cuda_blas_admit(const tn_kernel_row *row, const tn_query *query, tn_re
     if (!status)
         status = lt_shape_of(finished ? &sums : query->op, &shape, why);
     return status ? status : lt_admit_following(row, query->op, why);
+}
+
+tn_status cuda_blas_admit_padded(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+{
+    tn_op sums;
+    tn_status status = cuda_blas_admit(row, query, why);
+    if (status)
+        return status;
+    if (lt_is_finished(query->op))
+        lt_sums_of(query->op, &sums);
+    return lt_admit_pads(lt_is_finished(query->op) ? &sums : query->op, why);
 }
 
 /* For 8-bit products, rows of A and columns of B must be contiguous, and sizes, strides and alignment

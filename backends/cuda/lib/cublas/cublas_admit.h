@@ -10,6 +10,8 @@
 /* cuda_blas_admit_kind checks everything except the shape; the others check the shape, too. */
 tn_status cuda_blas_admit_kind(const tn_kernel_row *row, const tn_query *query, tn_refusal *why);
 tn_status cuda_blas_admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why);
+/* The same for rows that copy misaligned operands. */
+tn_status cuda_blas_admit_padded(const tn_kernel_row *row, const tn_query *query, tn_refusal *why);
 tn_status cuda_blas_admit_int8(const tn_kernel_row *row, const tn_query *query, tn_refusal *why);
 tn_status cuda_blas_admit_f8(const tn_kernel_row *row, const tn_query *query, tn_refusal *why);
 

@@ -34,18 +34,29 @@ bool lt_is_finished(const tn_op *op)
            (!is_the_librarys(op) && (is_narrow(op) || op->operand[TN_MATMUL_OUT].dtype == TN_F32));
 }
 
-/* A dense f32 layout, with out's order of rows and columns. */
-static tn_layout dense_as(const tn_op *op)
+/* The sizes of lines of sums are multiples of this, so that the library can use its fastest kernels. */
+enum { LINE_TOGETHER = 4 };
+
+static int64_t line_of(const tn_op *op)
+{
+    const tn_matmul_op *mm = TN_PARAMS(op, matmul);
+    const int64_t size = cuda_matmul_by_columns(op) ? mm->m : mm->n;
+    return (size + LINE_TOGETHER - 1) / LINE_TOGETHER * LINE_TOGETHER;
+}
+
+/* An f32 layout with out's order of rows and columns, whose lines are aligned to 16 bytes. */
+static tn_layout lines_as(const tn_op *op)
 {
     const tn_matmul_op *mm = TN_PARAMS(op, matmul);
     const int32_t m = mm->batch_rank, n = m + 1;
     const bool by_columns = cuda_matmul_by_columns(op);
     tn_layout out = op->operand[TN_MATMUL_OUT];
-    int64_t matrix = mm->m * mm->n;
+    const int64_t line = line_of(op);
+    int64_t matrix = line * (by_columns ? mm->n : mm->m);
     out.dtype = TN_F32;
     out.alignment = TN_OP_ALIGNMENT_MAX;
-    out.stride[m] = by_columns ? 1 : mm->n;
-    out.stride[n] = by_columns ? mm->m : 1;
+    out.stride[m] = by_columns ? 1 : line;
+    out.stride[n] = by_columns ? line : 1;
     for (int32_t d = m - 1; d >= 0; d--) {
         out.stride[d] = matrix;
         matrix *= out.shape[d];
@@ -60,7 +71,7 @@ void lt_sums_of(const tn_op *op, tn_op *out)
     TN_PARAMS_MUTABLE(out, matmul)->activation = TN_ACT_NONE;
     out->operand[TN_MATMUL_BIAS] = (tn_layout){.dtype = TN_DTYPE_NONE};
     if (is_narrow(op))
-        out->operand[TN_MATMUL_OUT] = dense_as(op);
+        out->operand[TN_MATMUL_OUT] = lines_as(op);
 }
 
 double lt_sums_bytes(const tn_op *op)
@@ -69,7 +80,8 @@ double lt_sums_bytes(const tn_op *op)
     const tn_matmul_op *mm = TN_PARAMS(op, matmul);
     if (!lt_is_finished(op) || !is_narrow(op))
         return 0;
-    const double bytes = (double)mm->m * (double)mm->n * (double)mm->matrices * sizeof(float);
+    const double lines = (double)(cuda_matmul_by_columns(op) ? mm->n : mm->m);
+    const double bytes = lines * (double)line_of(op) * (double)mm->matrices * sizeof(float);
     return ceil(bytes / TOGETHER) * TOGETHER;
 }
 

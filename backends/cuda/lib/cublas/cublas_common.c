@@ -130,20 +130,6 @@ cuda_blas_factor cuda_blas_factor_of(lt_type scale, double value)
     return out;
 }
 
-double cuda_blas_work_us(const tn_kernel_row *row, const tn_op *op)
-{
-    const tn_matmul_op *mm = TN_PARAMS(op, matmul);
-    const tn_dtype dtype = op->operand[TN_MATMUL_A].dtype;
-    const double m = (double)mm->m, n = (double)mm->n, k = (double)mm->k;
-    const double in = (double)cuda_bytes_of(dtype);
-    const double out = (double)cuda_bytes_of(op->operand[TN_MATMUL_OUT].dtype);
-    const double flops =
-        dtype == TN_C64 || dtype == TN_C128 ? 8 : 2; /* operations per multiply-add */
-    const double compute = flops * m * n * k / row->flops_per_us;
-    const double move = ((m + n) * k * in + m * n * out) / row->bytes_per_us;
-    return (compute > move ? compute : move) * (double)mm->matrices;
-}
-
 /* Both libraries need 256-byte alignment; a run's workspace is aligned to 64. */
 enum { ROOM_ALIGNMENT = 256, ROOM_LOST = ROOM_ALIGNMENT - TN_OP_ALIGNMENT_MAX };
 

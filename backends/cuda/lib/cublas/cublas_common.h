@@ -62,9 +62,6 @@ typedef struct cuda_blas_sums {
 } cuda_blas_sums;
 cuda_blas_sums cuda_blas_sums_of(const tn_kernel_row *row, const tn_op *op);
 
-/* Returns the microseconds on the device according to the row's figures, for rows whose `cost` adds to them. */
-double cuda_blas_work_us(const tn_kernel_row *row, const tn_op *op);
-
 /* alpha or beta in the library's format. In f16, where no row supports factors, 0 or 1. */
 typedef union cuda_blas_factor {
     float f32[2];

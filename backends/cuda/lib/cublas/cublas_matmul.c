@@ -2,6 +2,8 @@
 #include "../../matmul/matmul_finish.h"
 #include "cublas_admit.h"
 #include "cublas_after.h"
+#include "cublas_cost.h"
+#include "cublas_pad.h"
 #include "cublas_shape.h"
 #include "lt.h"
 
@@ -10,10 +12,12 @@ typedef struct lt_ready {
     lt_layout layout[3]; /* of A, B, out */
     lt_algo algo;
     uint64_t workspace; /* bytes that the algorithm may use */
-    uint64_t behind;    /* bytes of sums before that, if the sums are not stored in out */
-    bool finishes;      /* the epilogue runs as `finish`, after the library's product */
+    uint64_t behind;    /* bytes before that: sums that are not stored in out, then copies */
+    uint64_t sums;      /* bytes of the sums alone */
+    lt_pad_plan pads;
+    bool finishes; /* the epilogue runs as `finish`, after the library's product */
     cuda_finish finish;
-    cuda_blas_sums sums;
+    cuda_blas_sums types;
     int epilogue;
     bool points; /* the descriptor contains pointers to a bias or scales */
     bool scales_each;
@@ -37,7 +41,7 @@ static lt_status make_desc(const cuda_lt *lt, const lt_ready *plan, lt_desc *out
     const int32_t b = plan->shape.matrix[plan->shape.right].turned ? LT_OP_T : LT_OP_N;
     const int32_t epilogue = plan->epilogue, each = LT_SCALE_EACH;
     lt_desc desc = NULL;
-    lt_status code = lt->desc_create(&desc, plan->sums.compute, plan->sums.scale);
+    lt_status code = lt->desc_create(&desc, plan->types.compute, plan->types.scale);
     if (!code)
         code = lt->desc_set(desc, LT_DESC_TRANSA, &a, sizeof a);
     if (!code)
@@ -192,10 +196,33 @@ void lt_plan_release(const tn_run *run, void *any)
     run->host->release(run->host->self, plan);
 }
 
-/* Clamps to 2^62, which is always rejected as too much memory. */
-static uint64_t sums_bytes(const tn_op *op)
+static bool pads_operands(const tn_kernel_row *row)
 {
-    const double bytes = lt_sums_bytes(op), most = (double)((uint64_t)1 << 62);
+    return ((const lt_row *)row)->pads;
+}
+
+/* Writes what the library computes, before operands are copied. */
+static void sums_of(const tn_op *op, tn_op *out)
+{
+    if (lt_is_finished(op))
+        lt_sums_of(op, out);
+    else
+        *out = *op;
+}
+
+/* Writes the product that the row gives to the library, and the copies that precede it. */
+static void product_of(const tn_kernel_row *row, const tn_op *op, tn_op *out, lt_pads *pads)
+{
+    sums_of(op, out);
+    *pads = (lt_pads){.from[TN_MATMUL_OUT] = out->operand[TN_MATMUL_OUT]};
+    if (pads_operands(row))
+        lt_pad(out, pads);
+}
+
+/* Clamps to 2^62, which is always rejected as too much memory. */
+static uint64_t clamped(double bytes)
+{
+    const double most = (double)((uint64_t)1 << 62);
     return bytes < most ? (uint64_t)bytes : (uint64_t)1 << 62;
 }
 
@@ -204,22 +231,30 @@ uint64_t lt_workspace(const tn_kernel_row *row, const tn_query *query)
     const tn_matmul_op *mm = TN_PARAMS(query->op, matmul);
     const double products = (double)mm->m * (double)mm->n * (double)mm->k * (double)mm->matrices;
     const uint64_t usual = products < 1e9 ? (uint64_t)4 << 20 : (uint64_t)32 << 20;
-    (void)row;
-    const cuda_blas_memory memory = {
-        .setting = "cuda.cublaslt_workspace_size", .usual = usual, .behind = sums_bytes(query->op)};
+    tn_op product;
+    lt_pads pads;
+    product_of(row, query->op, &product, &pads);
+    const cuda_blas_memory memory = {.setting = "cuda.cublaslt_workspace_size",
+                                     .usual = usual,
+                                     .behind = clamped(lt_sums_bytes(query->op) + pads.bytes)};
     return cuda_blas_room(query, &memory);
 }
 
-/* The epilogue costs one launch, and reads and writes twice the size of out in the sums' dtype. */
+/* The epilogue costs one launch, and reads and writes twice the size of out in the sums' dtype. 0: the row's figures
+ * apply. */
 double lt_cost(const tn_kernel_row *row, const tn_query *query)
 {
     enum { LAUNCH = 4 };
     const tn_matmul_op *mm = TN_PARAMS(query->op, matmul);
     const double out = (double)mm->m * (double)mm->n * (double)mm->matrices *
                        (double)cuda_finish_sum_bytes(query->op);
-    return lt_is_finished(query->op) ? row->overhead_us + cuda_blas_work_us(row, query->op) +
-                                           LAUNCH + 2 * out / row->bytes_per_us
-                                     : 0;
+    const bool finished = lt_is_finished(query->op);
+    tn_op sums;
+    sums_of(query->op, &sums);
+    if (!finished && !cuda_blas_is_misaligned(&sums))
+        return 0;
+    const double work = pads_operands(row) ? lt_pads_us(row, &sums) : cuda_blas_work_us(row, &sums);
+    return row->overhead_us + work + (finished ? LAUNCH + 2 * out / row->bytes_per_us : 0);
 }
 
 /* Fills in the plan's description of the op for the library. */
@@ -230,7 +265,7 @@ static tn_status describe(const tn_run *run, lt_ready *plan, tn_error *err)
     plan->epilogue = epilogue_of(run->op);
     plan->points = run->op->uses & (TN_MATMUL_USES_BIAS | TN_MATMUL_USES_SCALES);
     plan->scales_each = cuda_blas_scales_each(run->op);
-    plan->sums = cuda_blas_sums_of(run->row, run->op);
+    plan->types = cuda_blas_sums_of(run->row, run->op);
     tn_status status = lt_shape_of(run->op, &plan->shape, NULL);
     return status ? tn_fail(err, status, 0, run->row->name, "its strides are not admitted") : TN_OK;
 }
@@ -239,20 +274,22 @@ tn_status lt_plan(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *
 {
     cuda_scope scope;
     tn_op product;
+    lt_pads pads;
     tn_run told = *run;
     lt_ready *plan = run->host->alloc(run->host->self, sizeof *plan, _Alignof(lt_ready));
     if (!plan)
         return tn_fail(err, TN_OUT_OF_MEMORY, 0, run->row->name, "no memory for a plan");
     memset(plan, 0, sizeof *plan);
-    plan->behind = sums_bytes(run->op);
+    product_of(run->row, run->op, &product, &pads);
+    told.op = &product;
+    plan->sums = clamped(lt_sums_bytes(run->op));
+    plan->behind = plan->sums + clamped(pads.bytes);
     plan->finishes = lt_is_finished(run->op);
-    if (plan->finishes) {
-        lt_sums_of(run->op, &product);
-        told.op = &product;
-    }
     tn_status status = describe(&told, plan, err);
+    if (!status)
+        status = lt_pad_plan_make(run, &pads, &product, &plan->pads, err);
     if (!status && plan->finishes)
-        status = cuda_finish_plan(run, &product.operand[TN_MATMUL_OUT], &plan->finish, err);
+        status = cuda_finish_plan(run, &pads.from[TN_MATMUL_OUT], &plan->finish, err);
     if (!status)
         status = cuda_enter(run->platform, run->device, &scope, err);
     if (!status) {
@@ -269,27 +306,35 @@ tn_status lt_plan(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *
     return TN_OK;
 }
 
-/* Returns the destination of the library's product. */
+/* Returns the destination of the product, and where the copies begin. */
 static void *sums_at(const tn_run *run)
 {
     const lt_ready *plan = run->plan;
-    return plan->behind ? cuda_blas_room_begin(run->workspace) : tn_operand(run, TN_MATMUL_OUT);
+    return plan->sums ? cuda_blas_room_begin(run->workspace) : tn_operand(run, TN_MATMUL_OUT);
+}
+
+static void *copies_at(const tn_run *run)
+{
+    const lt_ready *plan = run->plan;
+    return plan->behind ? (char *)cuda_blas_room_begin(run->workspace) + plan->sums : NULL;
 }
 
 static lt_status compute(const tn_run *run, lt_handle handle, lt_desc desc)
 {
     const cuda_lt *lt = run->library;
     const lt_ready *plan = run->plan;
-    const lt_type scale = plan->sums.scale;
+    const lt_type scale = plan->types.scale;
     const cuda_blas_factor alpha = cuda_blas_factor_of(scale, TN_PARAMS(run->op, matmul)->alpha);
     const cuda_blas_factor beta = cuda_blas_factor_of(scale, TN_PARAMS(run->op, matmul)->beta);
     const int32_t left = plan->shape.left, right = plan->shape.right;
-    void *out = sums_at(run), *room = cuda_blas_room_begin(run->workspace);
-    return lt->matmul(handle, desc, &alpha, tn_operand(run, left), plan->layout[left],
-                      tn_operand(run, right), plan->layout[right], &beta, out,
-                      plan->layout[TN_MATMUL_OUT], out, plan->layout[TN_MATMUL_OUT], &plan->algo,
-                      room ? (char *)room + plan->behind : NULL, (size_t)plan->workspace,
-                      run->stream);
+    void *copies = copies_at(run), *room = cuda_blas_room_begin(run->workspace);
+    void *out = lt_pad_operand(&plan->pads, TN_MATMUL_OUT, copies, sums_at(run));
+    return lt->matmul(
+        handle, desc, &alpha, lt_pad_operand(&plan->pads, left, copies, tn_operand(run, left)),
+        plan->layout[left], lt_pad_operand(&plan->pads, right, copies, tn_operand(run, right)),
+        plan->layout[right], &beta, out, plan->layout[TN_MATMUL_OUT], out,
+        plan->layout[TN_MATMUL_OUT], &plan->algo, room ? (char *)room + plan->behind : NULL,
+        (size_t)plan->workspace, run->stream);
 }
 
 static lt_status compute_with_pointers(const tn_run *run, lt_handle handle)
@@ -308,7 +353,7 @@ static lt_status compute_with_pointers(const tn_run *run, lt_handle handle)
     return code;
 }
 
-tn_status lt_run(const tn_run *run, tn_error *err)
+static tn_status multiply(const tn_run *run, tn_error *err)
 {
     lt_ready *plan = run->plan;
     cuda_scope scope;
@@ -323,6 +368,17 @@ tn_status lt_run(const tn_run *run, tn_error *err)
                                "cublasLtMatmul", err);
     status = cuda_blame(&scope, status, "cublasLtMatmul", err);
     cuda_leave(&scope);
+    return status;
+}
+
+tn_status lt_run(const tn_run *run, tn_error *err)
+{
+    lt_ready *plan = run->plan;
+    tn_status status = lt_pad_before(run, &plan->pads, copies_at(run), sums_at(run), err);
+    if (!status)
+        status = multiply(run, err);
+    if (!status)
+        status = lt_pad_after(run, &plan->pads, copies_at(run), sums_at(run), err);
     return status || !plan->finishes ? status
                                      : cuda_finish_run(run, &plan->finish, sums_at(run), err);
 }

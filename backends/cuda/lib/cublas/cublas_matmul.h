@@ -4,12 +4,15 @@
 
 #include "tenon/module/kernel.h"
 
+#include <stdbool.h>
+
 /* A row uses the first, second or third answer of the heuristics, because tuning may find that a later one is
  * faster. If there are fewer answers, it uses the last one. */
 enum { LT_WAYS = 3 };
 typedef struct lt_row {
     tn_kernel_row row;
     int32_t answer; /* from 0 */
+    bool pads;      /* misaligned operands are copied (cublas_pad.h) */
 } lt_row;
 
 /* Returns the workspace that a plan may request: as much as kernels for this size can use. */
@@ -29,5 +32,14 @@ tn_status lt_run(const tn_run *run, tn_error *err);
 #define LT_ROWS_(kind) extern const lt_row cuda_lt_##kind##_rows[LT_WAYS];
 LT_ROWS_LIST(LT_ROWS_)
 #undef LT_ROWS_
+
+/* Those that copy misaligned operands. */
+#define LT_PADDED_LIST(X)  \
+    X(cuda_lt_half_padded) \
+    X(cuda_lt_half_reduced_padded) X(cuda_lt_half_whole_padded) X(cuda_lt_f16_sums_padded)
+
+#define LT_PADDED_(name) extern const lt_row name;
+LT_PADDED_LIST(LT_PADDED_)
+#undef LT_PADDED_
 
 #endif

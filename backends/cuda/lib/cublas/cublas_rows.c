@@ -10,15 +10,15 @@ enum { AFTER_SUMS = TN_MATMUL_USES_BIAS | TN_MATMUL_USES_ACTIVATION };
  * alignments only. */
 enum { LT_ALIGNMENT = 32 };
 
-#define WAY(nth, number, word, flops, ...)                 \
+#define WAY(nth, pad, number, word, flops, ...)            \
     {                                                      \
-        .answer = nth, .row = {                            \
+        .answer = nth, .pads = pad, .row = {               \
             .struct_size = sizeof(tn_kernel_row),          \
             .name = "cuda.matmul.cublaslt" word number,    \
             .platform = "cuda",                            \
             .library = "cublaslt",                         \
             .op = TN_OP_MATMUL,                            \
-            .version = 5,                                  \
+            .version = 6,                                  \
             .flops_per_us = (flops) * (1 - 0.001 * (nth)), \
             .bytes_per_us = 3.5e6,                         \
             .overhead_us = 9.5 + 0.1 * (nth),              \
@@ -33,12 +33,18 @@ enum { LT_ALIGNMENT = 32 };
     }
 
 /*  Variant, part of its name, operations per us, other fields. */
-#define ROWS(kind, word, flops, ...)                \
-    const lt_row cuda_lt_##kind##_rows[LT_WAYS] = { \
-        WAY(0, "", word, flops, __VA_ARGS__),       \
-        WAY(1, ".2", word, flops, __VA_ARGS__),     \
-        WAY(2, ".3", word, flops, __VA_ARGS__),     \
+#define ROWS(kind, word, flops, ...)                   \
+    const lt_row cuda_lt_##kind##_rows[LT_WAYS] = {    \
+        WAY(0, false, "", word, flops, __VA_ARGS__),   \
+        WAY(1, false, ".2", word, flops, __VA_ARGS__), \
+        WAY(2, false, ".3", word, flops, __VA_ARGS__), \
     }
+
+/* Also a row that copies misaligned operands, for the first answer. */
+#define HALF_ROWS(kind, word, flops, ...)                           \
+    ROWS(kind, word, flops, .admit = cuda_blas_admit, __VA_ARGS__); \
+    const lt_row cuda_lt_##kind##_padded =                          \
+        WAY(0, true, ".padded", word, flops, .admit = cuda_blas_admit_padded, __VA_ARGS__)
 
 ROWS(wide, "", 5e7, .dtypes = cuda_blas_wide, .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_SPLIT_SUMS,
      .honours = BLAS_SHAPES | BLAS_FACTORS | AFTER_SUMS, .admit = cuda_blas_admit);
@@ -48,28 +54,25 @@ ROWS(tf32, ".tf32", 4e8, .dtypes = cuda_blas_f32,
      .honours = BLAS_SHAPES | BLAS_FACTORS | AFTER_SUMS, .admit = cuda_blas_admit);
 
 /* With 16-bit outputs, a bias or beta c may be added to an already rounded product (seen with 13.1). */
-ROWS(half, ".half", 7.5e8, .dtypes = cuda_blas_half,
-     .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_SPLIT_SUMS | TN_NUM_ROUNDS_PRODUCT,
-     .honours = BLAS_SHAPES | BLAS_FACTORS | AFTER_SUMS | TN_MATMUL_USES_OUT_DTYPE,
-     .admit = cuda_blas_admit);
+HALF_ROWS(half, ".half", 7.5e8, .dtypes = cuda_blas_half,
+          .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_SPLIT_SUMS | TN_NUM_ROUNDS_PRODUCT,
+          .honours = BLAS_SHAPES | BLAS_FACTORS | AFTER_SUMS | TN_MATMUL_USES_OUT_DTYPE);
 
 /* Partial sums may be combined in out's dtype. */
-ROWS(half_reduced, ".half-reduced", 7.6e8, .dtypes = cuda_blas_half,
-     .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_SPLIT_SUMS | TN_NUM_REDUCED_REDUCTION |
-                 TN_NUM_ROUNDS_PRODUCT,
-     .honours = BLAS_SHAPES | BLAS_FACTORS | AFTER_SUMS | TN_MATMUL_USES_OUT_DTYPE,
-     .admit = cuda_blas_admit);
+HALF_ROWS(half_reduced, ".half-reduced", 7.6e8, .dtypes = cuda_blas_half,
+          .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_SPLIT_SUMS | TN_NUM_REDUCED_REDUCTION |
+                      TN_NUM_ROUNDS_PRODUCT,
+          .honours = BLAS_SHAPES | BLAS_FACTORS | AFTER_SUMS | TN_MATMUL_USES_OUT_DTYPE);
 
 /* Sums are not split: one block computes each. */
-ROWS(half_whole, ".half-whole", 7.4e8, .dtypes = cuda_blas_half,
-     .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_ROUNDS_PRODUCT,
-     .honours = BLAS_SHAPES | BLAS_FACTORS | AFTER_SUMS | TN_MATMUL_USES_OUT_DTYPE,
-     .admit = cuda_blas_admit);
+HALF_ROWS(half_whole, ".half-whole", 7.4e8, .dtypes = cuda_blas_half,
+          .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_ROUNDS_PRODUCT,
+          .honours = BLAS_SHAPES | BLAS_FACTORS | AFTER_SUMS | TN_MATMUL_USES_OUT_DTYPE);
 
 /* Without alpha and beta, which would be in f16. */
-ROWS(f16_sums, ".f16-sums", 7.7e8, .dtypes = cuda_blas_f16,
-     .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_SPLIT_SUMS | TN_NUM_F16_SUMS,
-     .honours = BLAS_SHAPES | AFTER_SUMS | TN_MATMUL_USES_ACC, .admit = cuda_blas_admit);
+HALF_ROWS(f16_sums, ".f16-sums", 7.7e8, .dtypes = cuda_blas_f16,
+          .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_SPLIT_SUMS | TN_NUM_F16_SUMS,
+          .honours = BLAS_SHAPES | AFTER_SUMS | TN_MATMUL_USES_ACC);
 
 ROWS(int8, ".int8", 1.3e9, .dtypes = cuda_blas_i8,
      .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_BATCH_INVARIANT | TN_NUM_CROSS_DEVICE,

@@ -9,7 +9,7 @@ bool lt_is_empty(const tn_op *op)
     return mm->m == 0 || mm->n == 0 || mm->matrices == 0;
 }
 
-static bool lies_by_rows(const tn_layout *layout)
+bool lt_lies_by_rows(const tn_layout *layout)
 {
     const int32_t r = layout->rank - 2, c = layout->rank - 1;
     return layout->stride[c] == 1 || layout->shape[c] == 1 ||
@@ -39,7 +39,7 @@ static tn_status describe(const tn_op *op, int32_t operand, lt_shape *out, tn_re
     static const char *const names[] = {"a.stride", "b.stride", "out.stride"};
     const tn_layout *layout = &op->operand[operand];
     const int32_t r = layout->rank - 2, c = layout->rank - 1;
-    const bool by_rows = lies_by_rows(layout);
+    const bool by_rows = lt_lies_by_rows(layout);
     const int64_t rows = layout->shape[by_rows ? c : r], columns = layout->shape[by_rows ? r : c];
     lt_matrix *to = &out->matrix[operand];
     *to = (lt_matrix){.rows = rows,
@@ -131,7 +131,7 @@ tn_status lt_shape_split(const tn_op *op, lt_shape *out, tn_refusal *why)
                                "sizes of at most 2147483647 each", why);
     if (status)
         return status;
-    out->out_by_rows = lies_by_rows(&op->operand[TN_MATMUL_OUT]);
+    out->out_by_rows = lt_lies_by_rows(&op->operand[TN_MATMUL_OUT]);
     out->left = out->out_by_rows ? TN_MATMUL_B : TN_MATMUL_A;
     out->right = out->out_by_rows ? TN_MATMUL_A : TN_MATMUL_B;
     out->outer = count_outer(op);

@@ -23,6 +23,9 @@ typedef struct lt_shape {
     bool out_by_rows;
 } lt_shape;
 
+/* Returns whether rows, and not columns, are contiguous in an operand. */
+bool lt_lies_by_rows(const tn_layout *layout);
+
 /* Returns whether it has no outputs. */
 bool lt_is_empty(const tn_op *op);
 

@@ -2,6 +2,7 @@
 
 #include "../../kernels/layout.h"
 #include "cublas_admit.h"
+#include "cublas_cost.h"
 #include "cublas_shape.h"
 
 /* According to NVIDIA, some products run out of memory with less. */
@@ -209,12 +210,13 @@ static tn_status gemm_run(const tn_run *run, tn_error *err)
     return status;
 }
 
-/* For a batch without a single stride, each call adds its overhead; for others, 0 means that the
- * row's figures apply. */
+/* For a batch without a single stride, each call adds its overhead. For others with aligned operands, 0 means that
+ * the row's figures apply. */
 static double estimate_gemm(const tn_kernel_row *row, const tn_query *query)
 {
     lt_shape shape;
-    if (lt_shape_split(query->op, &shape, NULL) || shape.outer == 0)
+    if (lt_shape_split(query->op, &shape, NULL) ||
+        (shape.outer == 0 && !cuda_blas_is_misaligned(query->op)))
         return 0;
     return row->overhead_us * (double)batches_of(query->op, &shape) +
            cuda_blas_work_us(row, query->op);

@@ -1,0 +1,19 @@
+/* Predicted times of products by cuBLAS and cuBLASLt, which depend on the alignment of their operands. */
+#ifndef CUDA_CUBLAS_COST_H
+#define CUDA_CUBLAS_COST_H
+
+#include "tenon/module/kernel.h"
+
+#include <stdbool.h>
+
+/* Returns the bytes, at most 16, to which all contiguous lines of a matrix operand are aligned. */
+int64_t cuda_blas_aligned(const tn_layout *layout);
+
+/* Returns whether a product of 16 bits has an operand that is aligned to less than 16 bytes. */
+bool cuda_blas_is_misaligned(const tn_op *op);
+
+/* Returns the microseconds on the device according to the row's figures, for rows whose `cost` adds to them. They are
+ * of aligned operands; those of misaligned ones of 16 bits are derived. */
+double cuda_blas_work_us(const tn_kernel_row *row, const tn_op *op);
+
+#endif

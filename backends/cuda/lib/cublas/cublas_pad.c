@@ -1,0 +1,185 @@
+#include "cublas_pad.h"
+
+#include "cublas_cost.h"
+#include "cublas_shape.h"
+#include "tenon/module/op/matmul.h"
+
+#include <math.h>
+
+enum { TOGETHER = 8, ROOM_ALIGNMENT = 256 };
+
+static int64_t rounded(int64_t size)
+{
+    return (size + TOGETHER - 1) / TOGETHER * TOGETHER;
+}
+
+/* Returns the dimension along which an operand's elements are contiguous. */
+static int32_t along_of(const tn_layout *layout)
+{
+    return layout->rank - (lt_lies_by_rows(layout) ? 1 : 2);
+}
+
+/* The library's kernels read a bias along the columns of out, so these are not added to. */
+static void round_sizes(const lt_pads *pads, tn_op *io)
+{
+    const bool a_by_rows = lt_lies_by_rows(&pads->from[TN_MATMUL_A]);
+    const bool b_by_rows = lt_lies_by_rows(&pads->from[TN_MATMUL_B]);
+    const bool by_rows = lt_lies_by_rows(&pads->from[TN_MATMUL_OUT]);
+    const bool *copied = pads->copied, has_bias = io->operand[TN_MATMUL_BIAS].dtype;
+    tn_matmul_op *mm = TN_PARAMS_MUTABLE(io, matmul);
+    if (copied[TN_MATMUL_A] && copied[TN_MATMUL_B] && (a_by_rows || !b_by_rows))
+        mm->k = rounded(mm->k);
+    if (copied[TN_MATMUL_A] && copied[TN_MATMUL_OUT] && (!a_by_rows || !by_rows) && !has_bias)
+        mm->m = rounded(mm->m);
+    if (copied[TN_MATMUL_B] && copied[TN_MATMUL_OUT] && (b_by_rows || by_rows) && !has_bias)
+        mm->n = rounded(mm->n);
+}
+
+/* Makes a copy's layout dense, with aligned lines; returns its bytes. */
+static double pad_layout(const tn_layout *from, tn_layout *io)
+{
+    const int32_t along = along_of(from), line = 2 * io->rank - 3 - along;
+    const int64_t length = rounded(io->shape[along]);
+    double matrix = (double)length * (double)io->shape[line];
+    io->alignment = TN_OP_ALIGNMENT_MAX;
+    io->stride[along] = 1;
+    io->stride[line] = length;
+    for (int32_t d = io->rank - 3; d >= 0; d--) {
+        if (io->shape[d] > 1 && io->stride[d] == 0)
+            continue;
+        io->stride[d] = matrix < 0x1p62 ? (int64_t)matrix : INT64_MAX;
+        matrix *= (double)io->shape[d];
+    }
+    return ceil(matrix * (double)cuda_bytes_of(io->dtype) / ROOM_ALIGNMENT) * ROOM_ALIGNMENT;
+}
+
+void lt_pad(tn_op *io, lt_pads *out)
+{
+    *out = (lt_pads){.bytes = 0};
+    for (int32_t i = 0; i < LT_PADS; i++) {
+        out->from[i] = io->operand[i];
+        out->copied[i] = cuda_bytes_of(io->operand[TN_MATMUL_A].dtype) == 2 && !lt_is_empty(io) &&
+                         cuda_blas_aligned(&io->operand[i]) < CUDA_VECTOR;
+    }
+    if (!lt_pads_any(out))
+        return;
+    round_sizes(out, io);
+    const tn_matmul_op *mm = TN_PARAMS(io, matmul);
+    const int64_t sizes[LT_PADS][2] = {{mm->m, mm->k}, {mm->k, mm->n}, {mm->m, mm->n}};
+    for (int32_t i = 0; i < LT_PADS; i++) {
+        tn_layout *layout = &io->operand[i];
+        layout->shape[layout->rank - 2] = sizes[i][0];
+        layout->shape[layout->rank - 1] = sizes[i][1];
+        if (!out->copied[i])
+            continue;
+        out->at[i] = out->bytes < 0x1p62 ? (uint64_t)out->bytes : 0;
+        out->bytes += pad_layout(&out->from[i], layout);
+    }
+}
+
+bool lt_pads_any(const lt_pads *pads)
+{
+    return pads->copied[TN_MATMUL_A] || pads->copied[TN_MATMUL_B] || pads->copied[TN_MATMUL_OUT];
+}
+
+/* Appends, for example, "A and out". */
+static void list_copied(const lt_pads *pads, char *out, size_t size)
+{
+    static const char *const names[LT_PADS] = {"A", "B", "out"};
+    int left = pads->copied[0] + pads->copied[1] + pads->copied[2];
+    size_t used = 0;
+    for (int32_t i = 0; i < LT_PADS; i++) {
+        if (!pads->copied[i])
+            continue;
+        left--;
+        const int more = snprintf(out + used, size - used, "%s%s", names[i],
+                                  left > 1 ? ", "
+                                  : left   ? " and "
+                                           : "");
+        used += more > 0 && (size_t)more < size - used ? (size_t)more : 0;
+    }
+}
+
+tn_status lt_admit_pads(const tn_op *op, tn_refusal *why)
+{
+    const double most = 1 << 30;
+    char names[24];
+    lt_pads pads;
+    tn_op padded = *op;
+    lt_pad(&padded, &pads);
+    if (!lt_pads_any(&pads))
+        return cuda_refuse(why, TN_REFUSE_ALIGNMENT, "alignment", CUDA_VECTOR / 2, CUDA_VECTOR,
+                           "A, B and out are aligned to 16 bytes: nothing is to be copied");
+    if (pads.bytes > most)
+        return cuda_refuse(why, TN_REFUSE_MEMORY, "copies",
+                           pads.bytes < 9e18 ? (int64_t)pads.bytes : INT64_MAX, (int64_t)most,
+                           "aligned copies take at most 1 GiB of workspace");
+    const size_t used = why ? strlen(why->text) : 0;
+    list_copied(&pads, names, sizeof names);
+    if (why)
+        (void)snprintf(why->text + used, sizeof why->text - used,
+                       "%saligned copies of %s take %.0f bytes of workspace", used ? "; " : "",
+                       names, pads.bytes);
+    return TN_OK;
+}
+
+/* In 16-bit products, the figures of the row are those of large ones, of which small ones do not reach all. So a
+ * part of them is assumed, and copies are only predicted to pay if they clearly do. */
+double lt_pads_us(const tn_kernel_row *row, const tn_op *op)
+{
+    enum { LAUNCH = 4 };
+    const double share = 0.8, bytes_per_us = 3e6;
+    lt_pads pads;
+    tn_op padded = *op;
+    lt_pad(&padded, &pads);
+    double us = cuda_blas_work_us(row, &padded) / share;
+    const int copies = pads.copied[TN_MATMUL_A] + pads.copied[TN_MATMUL_B] +
+                       pads.copied[TN_MATMUL_OUT] * (op->uses & TN_MATMUL_USES_BETA ? 2 : 1);
+    if (op->uses & TN_MATMUL_USES_BETA && pads.copied[TN_MATMUL_OUT]) /* out is copied twice */
+        us += 2 * (pads.bytes - (double)pads.at[TN_MATMUL_OUT]) / bytes_per_us;
+    return us + LAUNCH * copies + 2 * pads.bytes / bytes_per_us;
+}
+
+tn_status lt_pad_plan_make(const tn_run *run, const lt_pads *pads, const tn_op *product,
+                           lt_pad_plan *out, tn_error *err)
+{
+    for (int32_t i = 0; i < LT_PADS; i++) {
+        const tn_layout *to = &product->operand[i];
+        out->copied[i] = pads->copied[i];
+        out->at[i] = pads->at[i];
+        if (pads->copied[i] && (i != TN_MATMUL_OUT || product->uses & TN_MATMUL_USES_BETA))
+            cuda_pad_describe(&pads->from[i], to, along_of(&pads->from[i]), true, &out->in[i]);
+    }
+    if (pads->copied[TN_MATMUL_OUT]) {
+        const tn_layout *to = &pads->from[TN_MATMUL_OUT];
+        cuda_pad_describe(&product->operand[TN_MATMUL_OUT], to, along_of(to), false, &out->back);
+    }
+    return lt_pads_any(pads) ? cuda_pad_plan(run, &out->kernel, err) : TN_OK;
+}
+
+void *lt_pad_operand(const lt_pad_plan *plan, int32_t operand, void *room, void *direct)
+{
+    return plan->copied[operand] ? (char *)room + plan->at[operand] : direct;
+}
+
+tn_status lt_pad_before(const tn_run *run, const lt_pad_plan *plan, void *room, void *out,
+                        tn_error *err)
+{
+    tn_status status = TN_OK;
+    for (int32_t i = 0; i < LT_PADS && !status; i++) {
+        void *from = i == TN_MATMUL_OUT ? out : tn_operand(run, i);
+        if (plan->copied[i])
+            status = cuda_pad_run(run, plan->kernel, &plan->in[i], from,
+                                  lt_pad_operand(plan, i, room, NULL), err);
+    }
+    return status;
+}
+
+tn_status lt_pad_after(const tn_run *run, const lt_pad_plan *plan, void *room, void *out,
+                       tn_error *err)
+{
+    if (!plan->copied[TN_MATMUL_OUT])
+        return TN_OK;
+    return cuda_pad_run(run, plan->kernel, &plan->back,
+                        lt_pad_operand(plan, TN_MATMUL_OUT, room, NULL), out, err);
+}
