@@ -149,9 +149,10 @@ class AtPlaces:
         self.times = here.times_for(self.products[0].ours(), LEAST_SECONDS / 8)
         self.kept = []
         for product in self.products:
-            self.kept.append(torch.empty(WORKSPACE, dtype=torch.uint8, device="cuda"))
+            needed = WORKSPACE + 2 * sum(it.nbytes for it in (product.a, product.b, product.out))  # with copies
+            self.kept.append(torch.empty(needed, dtype=torch.uint8, device="cuda"))
             product.arguments.workspace = self.kept[-1].data_ptr()
-            product.arguments.workspace_bytes = WORKSPACE
+            product.arguments.workspace_bytes = needed
             product.ours()()
             product.theirs()()
             product.check()
