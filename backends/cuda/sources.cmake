@@ -15,7 +15,7 @@ target_compile_definitions(tenon-cuda PRIVATE $<$<BOOL:${UNIX}>:_GNU_SOURCE>)
 set(cuda_folder "${CMAKE_CURRENT_LIST_DIR}" CACHE INTERNAL "")
 function(tenon_cuda_texts target)
   file(GLOB texts CONFIGURE_DEPENDS "${cuda_folder}/*/*.cu" "${cuda_folder}/*/*.cuh"
-    "${cuda_folder}/*/*args.h")
+    "${cuda_folder}/*/*args.h" "${cuda_folder}/*/*schedule.h")
   list(APPEND texts "${PROJECT_SOURCE_DIR}/include/tenon/module/philox.h"
     "${PROJECT_SOURCE_DIR}/src/device/random/numbers.h")
   foreach(file IN LISTS texts)

@@ -1,8 +1,9 @@
 """tn_attention on a GPU beside PyTorch's scaled_dot_product_attention in one process, by the device's clock.
 
-    python3 bench/peers/bench_torch_sdpa.py BUILD [forward] [gradients]      both without a word
+    python3 bench/peers/bench_torch_sdpa.py BUILD [forward] [own] [gradients]      all without a word
 
-forward: both by cuDNN. gradients: of bf16 both by cuDNN; of f32, which cuDNN does not take, ours by our own kernels,
+PyTorch's forward is cuDNN's. forward: ours by the row that is chosen. own: ours by Tenon's kernel for Hopper, also where
+cuDNN is predicted to be faster. gradients: of bf16 both by cuDNN; of f32, which cuDNN does not take, ours by our own kernels,
 PyTorch's by its memory-efficient ones.
 """
 
@@ -17,11 +18,13 @@ if gpu.is_here():
     import torch
     from torch.nn.attention import SDPBackend, sdpa_kernel
 
-# Batch, heads, length, size of a head, causal; bf16.
-ROWS = ((1, 24, 32760, 128, False), (1, 24, 115200, 128, False), (4, 16, 4096, 128, False),
-        (4, 16, 4096, 128, True), (2, 16, 8192, 128, False), (2, 16, 8192, 128, True),
-        (1, 16, 16384, 128, False), (1, 16, 16384, 128, True), (4, 32, 4096, 64, False),
-        (4, 32, 4096, 64, True), (2, 8, 8192, 256, False), (1, 12, 32760, 128, False))
+# Batch, heads, length, size of a head, causal, heads of keys; bf16.
+ROWS = ((4, 16, 4096, 128, False, 16), (4, 16, 4096, 128, True, 16), (2, 16, 8192, 128, False, 16),
+        (2, 16, 8192, 128, True, 16), (1, 16, 16384, 128, False, 16), (1, 16, 16384, 128, True, 16),
+        (1, 24, 32760, 128, False, 24), (1, 24, 32768, 128, False, 24), (1, 24, 115200, 128, False, 24),
+        (4, 32, 4096, 64, False, 32), (4, 32, 4096, 64, True, 32), (2, 16, 4096, 96, False, 16),
+        (2, 8, 8192, 256, False, 8), (1, 32, 8192, 128, True, 8), (16, 24, 512, 64, False, 24),
+        (3, 11, 3001, 80, True, 11), (1, 12, 32760, 128, False, 12))
 GRADIENTS = (("bf16", 4, 16, 4096, 128, False), ("bf16", 4, 16, 4096, 128, True), ("f32", 1, 8, 2048, 64, False),
              ("f32", 1, 8, 2048, 128, False), ("f32", 4, 16, 2048, 128, True))
 CAUSAL = 1  # TN_MASK_CAUSAL
@@ -43,7 +46,8 @@ class Gradients(ctypes.Structure):
 
 
 def name_of(row):
-    return f"({','.join(map(str, row[:4]))}{', causal' if row[4] else ''})"
+    heads = f"{row[1]}/{row[5]}" if len(row) > 5 and row[5] != row[1] else row[1]
+    return f"({row[0]},{heads},{row[2]},{row[3]}{', causal' if row[4] else ''})"
 
 
 def call_of(here, operation, kind, tensors, causal):
@@ -63,14 +67,15 @@ def ours_of(here, tensors, causal):
 
 
 def measure(here, row):
-    batch, heads, length, size, causal = row
-    q, k, v = (torch.randn(batch, heads, length, size, device="cuda", dtype=torch.bfloat16)
-               for _ in range(3))
+    batch, heads, length, size, causal, of_keys = row
+    q, k, v = (torch.randn(batch, count, length, size, device="cuda", dtype=torch.bfloat16)
+               for count in (heads, of_keys, of_keys))
     out, wanted = torch.empty_like(q), []
     ours, kernel = ours_of(here, (q, k, v, out), causal)
 
     def theirs():
-        wanted[:] = [torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)]
+        wanted[:] = [torch.nn.functional.scaled_dot_product_attention(
+            q, k, v, is_causal=causal, enable_gqa=of_keys != heads)]
 
     ours()
     theirs()
@@ -114,9 +119,10 @@ def measure_gradients(here, row):
 
 
 def main():
-    words = sys.argv[2:] or ["forward", "gradients"]
+    words = sys.argv[2:] or ["forward", "own", "gradients"]
+    forward = [word for word in words if word in ("forward", "own")]
     if not gpu.is_here():
-        for row in ROWS if "forward" in words else ():
+        for row in ROWS if forward else ():
             pairs.compare(f"tn_attention, bf16 {name_of(row)}", 0, None, gpu.LACKING, None, 1)
         for row in GRADIENTS if "gradients" in words else ():
             pairs.compare(f"tn_attention_backward, {row[0]} {name_of(row[1:])}", 0, None, gpu.LACKING, None, 1)
@@ -129,8 +135,11 @@ def main():
         ours_of(here, (first, first, first, torch.empty_like(first)), False)[0]()
         print(f"{here.device.name}; PyTorch {torch.__version__} with cuDNN {torch.backends.cudnn.version()}, "
               "ours {} ({})".format(*here.library("cudnn")))
-        for row in ROWS if "forward" in words else ():
-            measure(here, row)
+        for word in forward:
+            here.set("rules=require:cuda.attention.hopper" if word == "own" else "rules=")
+            for row in ROWS:
+                measure(here, row)
+        here.set("rules=")
     for row in GRADIENTS if "gradients" in words else ():
         measure_gradients(here, row)
 

@@ -8,20 +8,21 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import script
 
-OWN, INVARIANT, CUDNN = "cuda.attention.own", "cuda.attention.own.invariant", "cuda.attention.cudnn"
+HOPPER, OWN, INVARIANT, CUDNN = (
+    "cuda.attention.hopper", "cuda.attention.own", "cuda.attention.own.invariant", "cuda.attention.cudnn")
 BACK = "cuda.attention-backward.own"
 
 
 class Decisions(script.Case):
-    def explain(self, problem, *options, op="attention"):
-        done = script.run(script.build.tenon, "explain", f"{op}:{problem}@h200", "--json", "--device-file",
-                          script.source("backends", "described", "devices", "h200.device"), *options,
+    def explain(self, problem, *options, op="attention", device="h200"):
+        done = script.run(script.build.tenon, "explain", f"{op}:{problem}@{device}", "--json", "--device-file",
+                          script.source("backends", "described", "devices", f"{device}.device"), *options,
                           env=script.environment())
         return json.loads(done.stdout)
 
-    def first(self, problem, *options, op="attention"):
+    def first(self, problem, *options, op="attention", device="h200"):
         """The candidate that would be taken."""
-        row = self.explain(problem, *options, op=op)["candidates"][0]
+        row = self.explain(problem, *options, op=op, device=device)["candidates"][0]
         self.assertIn(row["verdict"], ("chosen", "admitted", "untested"), (problem, row["why"]))
         return row["kernel"]
 
@@ -41,16 +42,32 @@ class Decisions(script.Case):
         """However many they are: cuDNN compiles one for each number of keys, unless it is told lengths."""
         for fields in ("b=1,h=32,hk=8,lq=1,lk=65536,d=128", "b=3,h=32,hk=8,lq=1,lk=4096,d=128",
                        "b=8,h=32,hk=8,lq=4,lk=8192,d=128,mask=causal-br"):
-            self.assertEqual(self.first(f"bf16:{fields}"), OWN, fields)
+            self.assertEqual(self.first(f"bf16:{fields}"), OWN if "lq=1," in fields else HOPPER, fields)
             cudnn = CUDNN + ".single" if "lq=1," in fields else CUDNN
             self.assertEqual(self.first(f"bf16:{fields},used=1"), cudnn, fields)
             if "lq=1," in fields:
                 self.assertEqual(self.first(f"bf16:{fields},used=1", "--set", "determinism=run-to-run"), OWN, fields)
 
     def test_large_work_of_16_bits_is_not(self):
-        for problem in ("bf16:b=1,h=24,l=32760,d=128,mask=causal", "f16:b=2,h=16,l=2048,d=128",
-                        "bf16:b=1,h=8,l=1024,d=64", "bf16:b=8,h=16,l=512,d=64,mask=causal"):
-            self.assertEqual(self.first(problem), CUDNN, problem)
+        """Short sequences are cuDNN's, long ones are by the kernel for Hopper; elsewhere all are cuDNN's."""
+        short = ("f16:b=2,h=16,l=2048,d=128", "bf16:b=1,h=8,l=1024,d=64", "bf16:b=8,h=16,l=512,d=64,mask=causal",
+                 "bf16:b=16,h=24,l=512,d=64")
+        long = ("bf16:b=1,h=24,l=32760,d=128,mask=causal", "f16:b=1,h=16,l=16384,d=128",
+                "bf16:b=4,h=16,l=4096,d=128,mask=causal", "bf16:b=2,h=8,l=8192,d=256", "bf16:b=4,h=32,l=4096,d=64")
+        for problem in (*short, *long):
+            self.assertEqual(self.first(problem), CUDNN if problem in short else HOPPER, problem)
+            self.assertEqual(self.first(problem, device="a100"), CUDNN, problem)
+
+    def test_refusals_by_hopper(self):
+        for fields, code, what, needed, found in (
+                ("bf16:b=1,h=4,l=512,d=264", "shape", "head size", 256, 264),
+                ("bf16:b=1,h=4,l=512,d=60", "shape", "head size", 8, 60),
+                ("f16:b=1,h=4,l=512,d=64,align=8;16;16;16", "alignment", "q", 16, 8),
+                ("bf16:b=2,h=4,l=512,d=64,sk=131080;32772;64;1", "stride", "k", 8, 32772)):
+            why = self.why(fields, HOPPER)
+            self.assertEqual((why["code"], why["what"], why["needed"], why["found"]), (code, what, needed, found), fields)
+        for fields in ("dropout=0.1", "page=16,pool=400"):
+            self.assertEqual(self.why(f"bf16:b=2,h=4,lq=64,lk=512,d=64,{fields}", HOPPER)["code"], "feature")
 
     def test_what_cudnn_does_not_take(self):
         for problem in ("f32:b=2,h=16,l=2048,d=128", "f64:b=1,h=4,l=512,d=64",
@@ -101,8 +118,12 @@ class Decisions(script.Case):
         said = self.explain("f32:b=1,h=4,l=64,d=64")
         rows = {row["name"]: row for row in said["backends"]}
         self.assertEqual((rows["mem_efficient"]["kernel"], rows["TORCH_SDPA"]["kernel"]), (OWN, OWN))
-        self.assertEqual((rows["FLASH_ATTN"]["kernel"], rows["FLASH_ATTN"]["verdict"]), (CUDNN, "refused"))
-        self.assertEqual(rows["flash"]["kernel"] or "", "")
+        self.assertEqual((rows["FLASH_ATTN"]["kernel"], rows["FLASH_ATTN"]["verdict"]), (HOPPER, "refused"))
+        self.assertEqual((rows["flash"]["kernel"], rows["flash"]["verdict"]), (HOPPER, "refused"))
+        large = "bf16:b=1,h=24,l=32760,d=128"
+        self.assertEqual(self.first(large, "--set", "cuda.flash_sdp=false"), CUDNN)
+        self.assertEqual(self.first(large, "--set", "cuda.flash_sdp=false", "--set", "cuda.cudnn_sdp=false"), OWN)
+        self.assertEqual(self.first("bf16:b=16,h=24,l=512,d=64", "--set", "cuda.sdp_priority=flash"), HOPPER)
         small = "bf16:b=1,h=4,l=64,d=64"
         self.assertEqual(self.first(small, "--set", "cuda.mem_efficient_sdp=false"), CUDNN)
         self.assertEqual(self.first(small, "--set", "cuda.sdp_priority=cudnn"), CUDNN)

@@ -12,7 +12,7 @@ import script
 
 ROW, BACK = "cuda.attention.cudnn", "cuda.attention-backward.cudnn"
 SINGLE = ROW + ".single"
-NOT_OURS = ("--set", "cuda.mem_efficient_sdp=false")  # a stub runs no kernels
+NOT_OURS = ("--set", "cuda.mem_efficient_sdp=false", "--set", "cuda.flash_sdp=false")  # a stub runs no kernels
 
 
 SMALL = [f"attention:{fields}" for fields in (
@@ -179,7 +179,7 @@ class Decisions(script.Case):
         self.taken(problem, "--set", "attention.backend=cudnn")
 
     def test_it_has_the_name_of_flash_attention(self):
-        """As long as CUDA has no kernel of that name. Its switch is cuDNN's, and a choice that nobody made has the
+        """Beside CUDA's kernel of that name, which is not for every GPU. Its switch is cuDNN's, and a choice that nobody made has the
         family's name."""
         flash = ("--set", "attention.backend=FLASH_ATTN")
         for problem, names in (("attention:bf16:b=1,h=4,l=64,d=64", [ROW]),
@@ -384,7 +384,7 @@ class Libraries(script.Case):
         words = " ".join((said.stdout + said.stderr).split())
         self.assertIn(ROW + " does not support a problem: ", words)
         self.assertIn("the stub has no shape like this", words)
-        self.assertIn(f"fell back: {problem} is computed by cuda.attention.own", words)
+        self.assertIn(f"fell back: {problem} is computed by cuda.attention.hopper", words)
 
     def test_what_else_it_says(self):
         for name, code, text in (("STUB_DNN_START", "1001", "cuDNN does not start"),

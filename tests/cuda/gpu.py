@@ -212,6 +212,27 @@ def own_attentions():
     yield "attention:bf16:b=3,h=16,l=100,d=64,mask=additive,mdtype=f32,out=f32"
 
 
+def hopper_attentions():
+    """What the kernel for Hopper computes: each size of head that its tiles are cut for and some between, every bound and
+    mask, several tiles of keys and of queries, rows without keys, and layouts."""
+    for dtype in ("bf16", "f16"):
+        for fields in (*(f"b=2,h=3,l=333,d={size},lse=1" for size in (8, 40, 64, 72, 96, 128, 160, 192, 256)),
+                       *(f"b=1,h=4,lq=300,lk=517,d={size},mask=causal-br,lse=1" for size in (64, 96, 128, 200, 256)),
+                       "b=2,h=12,l=1500,d=128,lse=1", "b=3,h=5,l=1111,d=64,mask=causal,lse=1",
+                       "b=1,h=8,hk=2,l=700,d=128,mask=causal,lse=1", "b=1,h=2,lq=500,lk=130,d=64,mask=causal-br,lse=1",
+                       "b=1,h=2,lq=1,lk=1000,d=128,lse=1", "b=1,h=4,l=1000,d=192,dv=128,mask=causal,lse=1",
+                       "b=2,h=3,lq=257,lk=600,d=64,dv=136,layout=blhd,lse=1", "b=2,h=4,l=800,d=128,mask=window:100;0,lse=1",
+                       "b=2,h=4,l=800,d=64,mask=window:130;77", "b=1,h=2,lq=300,lk=700,d=64,mask=window-tl:-1;7,shift=5,lse=1",
+                       "b=2,h=2,l=400,d=128,mask=bool,lse=1", "b=2,h=2,l=400,d=64,mask=causal;bool,lse=1",
+                       "b=2,h=2,l=400,d=128,mask=additive,lse=1", "b=2,h=2,l=400,d=256,mask=additive,mdtype=f32",
+                       "b=2,h=2,l=400,d=64,mask=causal;additive", "b=2,h=2,l=400,d=128,softcap=5,lse=1",
+                       "b=2,h=2,l=400,d=64,sink=1,softcap=20,mask=causal,lse=1", "b=2,h=2,l=400,d=128,sink=1,lse=1",
+                       "b=2,h=2,l=300,d=64,scale=-0.3,lse=1", "b=2,h=2,l=300,d=128,scale=0,mask=causal,lse=1",
+                       "h=4,varlen=333;0;1;270,d=64,mask=causal-br,lse=1", "h=2,hk=1,varlen=130;700,d=128,lse=1",
+                       "b=5,h=4,lq=264,lk=512,d=64,used=1,mask=causal-br,lse=1", "b=3,h=4,lq=200,lk=512,d=128,used=1,lse=1"):
+            yield f"attention:{dtype}:{fields}"
+
+
 def own_gradients():
     """Those of our own, of every dtype, with all that they have."""
     for dtype in FLOATS:
@@ -432,11 +453,11 @@ class Gpu(script.Case):
         self.assertEqual(wrong, [])
         self.assertGreater(right, len(declined))
 
-    def hold_own(self, problems, what, each):
+    def hold_own(self, problems, what, each, name=".own"):
         """So many rows of our own are right for each of them, and none refuses."""
         names, right, wrong = [f"{p}@cuda:0" for p in problems], 0, []
         for row in self.check(names, 13):
-            if ".own" not in row["kernel"]:
+            if name not in row["kernel"]:
                 continue
             right += row["ok"] is True
             if row["ok"] is not True:
@@ -448,6 +469,12 @@ class Gpu(script.Case):
     def test_3_attention_by_our_own(self):
         """All that attention has, by both rows."""
         self.hold_own(own_attentions(), "attention", 2)
+
+    def test_3_attention_on_hopper(self):
+        """By the kernel that has Hopper's instructions."""
+        if self.device["capability"] != "9.0":
+            self.skipTest("the GPU's capability is not 9.0")
+        self.hold_own(hopper_attentions(), "attention on Hopper", 1, ".hopper")
 
     def test_3_gradients_by_our_own(self):
         self.hold_own(own_gradients(), "gradients", 1)

@@ -39,6 +39,7 @@ static const header_number sizes[] = {
     SIZE(cu_deviceptr),
     SIZE(cu_uuid),
     SIZE(cu_event_handle),
+    SIZE(cu_tensor_map),
     SIZE(cu_copy_2d),
     OFFSET(cu_copy_2d, from_type, from_type),
     OFFSET(cu_copy_2d, from_host, from_host),

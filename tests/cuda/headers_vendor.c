@@ -13,6 +13,15 @@ typedef CUdevice_attribute cu_device_attribute;
 typedef CUmemPool_attribute cu_pool_attribute;
 typedef CUstreamCaptureStatus cu_capture_status;
 typedef CUstreamCaptureMode cu_capture_mode;
+typedef CUfunction_attribute cu_function_attribute;
+typedef CUtensorMapDataType cu_tensor_map_type;
+typedef CUtensorMapInterleave cu_tensor_map_interleave;
+typedef CUtensorMapSwizzle cu_tensor_map_swizzle;
+typedef CUtensorMapL2promotion cu_tensor_map_promotion;
+typedef CUtensorMapFloatOOBfill cu_tensor_map_fill;
+typedef CUtensorMap cu_tensor_map;
+typedef cuuint32_t cu_uint32;
+typedef cuuint64_t cu_uint64;
 typedef CUgraph cu_graph;
 typedef CUgraphExec cu_graph_exec;
 typedef CUdeviceptr cu_deviceptr;
@@ -42,6 +51,7 @@ const header_number vendor_sizes[] = {
     SIZE(cu_deviceptr),
     SIZE(cu_uuid),
     SIZE(cu_event_handle),
+    SIZE(cu_tensor_map),
     SIZE(cu_copy_2d),
     OFFSET(cu_copy_2d, from_type, srcMemoryType),
     OFFSET(cu_copy_2d, from_host, srcHost),

@@ -80,6 +80,7 @@ typedef struct stub_handle {
     stub_context *context;
     unsigned life;
     unsigned flags;
+    unsigned shared; /* of a kernel: bytes of dynamic shared memory that are permitted */
     bool recorded;
     long long ns;         /* of its record */
     int waits;            /* for streams, until then */
@@ -95,6 +96,8 @@ typedef struct stub_handle {
 } stub_handle;
 /* What the module does not name. */
 enum {
+    STUB_SHARED_ALWAYS = 48 << 10,
+    STUB_SHARED_MOST = 227 << 10,
     STUB_CAPTURE_GLOBAL = 0,
     STUB_CAPTURE_ACTIVE = 1,
     STUB_CAPTURE_INVALIDATED = 2,

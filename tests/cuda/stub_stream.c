@@ -280,7 +280,53 @@ cu_result cuModuleGetFunction(cu_function *out, cu_module module, const char *na
     handle->flags &= STUB_FAULTS;
     handle->flags |= strcmp(name, "dropout_kept") == 0 ? STUB_DROPOUT : 0u;
     handle->flags |= strcmp(name, "attention_empty") == 0 ? STUB_EMPTY : 0u;
+    handle->shared = STUB_SHARED_ALWAYS;
     *out = module;
+    return CUDA_SUCCESS;
+}
+
+cu_result cuFuncSetAttribute(cu_function function, cu_function_attribute which, int value)
+{
+    stub_context *context;
+    cu_result code = stub_begin("cuFuncSetAttribute", &context);
+    if (code || !stub_is(function, STUB_MODULE, context))
+        return code ? code : CUDA_ERROR_INVALID_HANDLE;
+    if (which != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES || value < 0 ||
+        value > STUB_SHARED_MOST)
+        return CUDA_ERROR_INVALID_VALUE;
+    stub_handle *handle = function;
+    handle->shared = value > STUB_SHARED_ALWAYS ? (unsigned)value : STUB_SHARED_ALWAYS;
+    return CUDA_SUCCESS;
+}
+
+/* Of tiles, only what the module uses is accepted: rows of 128 bytes of 16-bit floats. */
+cu_result cuTensorMapEncodeTiled(cu_tensor_map *out, cu_tensor_map_type type, cu_uint32 rank,
+                                 void *memory, const cu_uint64 *sizes, const cu_uint64 *strides,
+                                 const cu_uint32 *box, const cu_uint32 *steps,
+                                 cu_tensor_map_interleave interleave, cu_tensor_map_swizzle swizzle,
+                                 cu_tensor_map_promotion promotion, cu_tensor_map_fill fill)
+{
+    enum { RANKS = 5, LINE = 128, UNIT = 16, BOX_MOST = 256 };
+    const cu_uint64 size_most = 1ull << 32, stride_most = 1ull << 40;
+    stub_context *context;
+    cu_result code = stub_begin("cuTensorMapEncodeTiled", &context);
+    if (code)
+        return code;
+    bool sound =
+        (uintptr_t)out % _Alignof(cu_tensor_map) == 0 && (uintptr_t)memory % UNIT == 0 && memory &&
+        rank > 0 && rank <= RANKS &&
+        (type == CU_TENSOR_MAP_DATA_TYPE_FLOAT16 || type == CU_TENSOR_MAP_DATA_TYPE_BFLOAT16) &&
+        swizzle == CU_TENSOR_MAP_SWIZZLE_128B && box[0] * sizeof(uint16_t) == LINE &&
+        interleave == CU_TENSOR_MAP_INTERLEAVE_NONE &&
+        promotion == CU_TENSOR_MAP_L2_PROMOTION_L2_128B &&
+        fill == CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE;
+    for (cu_uint32 d = 0; sound && d < rank; d++)
+        sound = sizes[d] > 0 && sizes[d] <= size_most && box[d] > 0 && box[d] <= BOX_MOST &&
+                steps[d] == 1 &&
+                (d == 0 || (strides[d - 1] % UNIT == 0 && strides[d - 1] < stride_most));
+    if (!sound)
+        return CUDA_ERROR_INVALID_VALUE;
+    memset(out, 0, sizeof *out);
     return CUDA_SUCCESS;
 }
 
@@ -327,7 +373,8 @@ cu_result cuLaunchKernel(cu_function function, unsigned grid_x, unsigned grid_y,
     bool sound = grid_x > 0 && grid_y > 0 && grid_z > 0 && block_x > 0 && block_y > 0 &&
                  block_z > 0 && grid_x <= 0x7FFFFFFF && grid_y <= 65535 && grid_z <= 65535 &&
                  (unsigned long long)block_x * block_y * block_z <= 1024 &&
-                 shared_bytes <= 227u << 10 && (values || (kernel->flags & STUB_FAULTS)) && !extra;
+                 shared_bytes <= kernel->shared && (values || (kernel->flags & STUB_FAULTS)) &&
+                 !extra;
     stub_job job;
     sound = sound && take_kernel(function, values, context, &job);
     if (!sound)

@@ -72,6 +72,8 @@ add_dependencies(test_cuda_products stub_cublas stub_cublas_lt)
 tenon_cuda_test(cudnn_threads LABELS concurrency)
 add_dependencies(test_cuda_cudnn_threads stub_cudnn)
 
+tenon_cuda_test(hopper SOURCES $<TARGET_OBJECTS:tenon-cuda>)
+
 # The kernels' texts through NVIDIA's compiler, where that is.
 tenon_cuda_test(kernels SOURCES $<TARGET_OBJECTS:tenon-cuda>)
 target_include_directories(test_cuda_kernels PRIVATE "${cuda_rows_folder}")

@@ -139,8 +139,7 @@ tn_status cuda_attention_admit(const tn_kernel_row *row, const tn_query *query, 
     return status ? status : cuda_admit_alignment(query, why);
 }
 
-/* Returns the mean number of keys that a query sees by position, estimated from a few queries. */
-static double keys_seen(const tn_attention_op *at)
+double cuda_attention_keys_seen(const tn_attention_op *at)
 {
     enum { LOOKS = 16 };
     double seen = 0;
@@ -165,7 +164,8 @@ static double time_of(const tn_kernel_row *row, const tn_query *query)
     const tn_attention_op *at = TN_PARAMS(query->op, attention);
     const int64_t found = query->device ? query->device->multi_processor_count : 0;
     const double processors = (double)(found > 0 ? found : PROCESSORS);
-    const double elements = (double)(at->size + at->value_size), keys = keys_seen(at);
+    const double elements = (double)(at->size + at->value_size),
+                 keys = cuda_attention_keys_seen(at);
     const double bytes = (double)cuda_bytes_of(query->op->operand[TN_ATTENTION_Q].dtype);
     cuda_attention_shape shape;
     cuda_attention_shape_of(row, query->op, &shape);

@@ -5,6 +5,8 @@
 #include "../kernels/layout.h"
 #include "attention_args.h"
 
+#include "tenon/module/op/attention.h"
+
 /* attention_args.h, attention.cuh and attention_tile.cuh. */
 extern const cuda_text cuda_text_of_attention_args, cuda_text_of_attention,
     cuda_text_of_attention_tile;
@@ -61,6 +63,9 @@ tn_status cuda_attention_admit_counts(const tn_op *op, tn_refusal *why);
 tn_status cuda_attention_admit_numbers(const tn_op *op, tn_refusal *why);
 
 tn_status cuda_attention_admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why);
+
+/* Returns the mean number of keys that a query sees by position, estimated from a few queries. */
+double cuda_attention_keys_seen(const tn_attention_op *at);
 
 /* The predicted time of a row in microseconds; 0 if it does not support the problem. A row that promises more than
  * `base` is never predicted to be faster than that one. */

@@ -11,8 +11,12 @@ struct cuda_kernel {
     char options[OPTIONS_ROOM];
     void *image; /* kept, because a reset unloads it from the device */
     _Atomic(cu_function) function;
-    _Atomic uint32_t life; /* the device's epoch at loading */
+    _Atomic uint32_t life;   /* the device's epoch at loading */
+    _Atomic uint32_t shared; /* bytes of dynamic shared memory that a launch may request */
 };
+
+/* Dynamic shared memory that every kernel may request. */
+enum { SHARED_ALWAYS = 48 << 10 };
 
 /* The key contains everything that the machine code depends on. */
 static tn_status make_key(const cuda_nvrtc *nvrtc, const char *architecture,
@@ -130,6 +134,7 @@ static tn_status load(const cuda_scope *scope, cuda_kernel *kernel, tn_error *er
         return status;
     }
     atomic_store(&kernel->function, function);
+    atomic_store(&kernel->shared, SHARED_ALWAYS);
     atomic_store_explicit(&kernel->life, life, memory_order_release);
     return TN_OK;
 }
@@ -214,6 +219,19 @@ static tn_status load_again(const cuda_scope *scope, cuda_kernel *kernel, tn_err
     return status;
 }
 
+/* Permits a launch with that much shared memory. */
+static cu_result permit_shared(const cuda_driver *driver, cuda_kernel *kernel, uint32_t shared)
+{
+    if (shared <= atomic_load_explicit(&kernel->shared, memory_order_relaxed))
+        return CUDA_SUCCESS;
+    cu_result code =
+        driver->function_set(atomic_load_explicit(&kernel->function, memory_order_relaxed),
+                             CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)shared);
+    if (code == CUDA_SUCCESS)
+        atomic_store_explicit(&kernel->shared, shared, memory_order_relaxed);
+    return code;
+}
+
 tn_status cuda_kernel_launch(cuda *self, int32_t device, const cuda_launch *launch, tn_error *err)
 {
     cuda_kernel *kernel = launch->kernel;
@@ -229,9 +247,12 @@ tn_status cuda_kernel_launch(cuda *self, int32_t device, const cuda_launch *laun
         cuda_leave(&scope);
         return status;
     }
-    cu_result code = self->driver.launch(
-        atomic_load_explicit(&kernel->function, memory_order_relaxed), launch->blocks, 1, 1,
-        launch->threads, 1, 1, 0, launch->stream, values, NULL);
+    cu_result code = permit_shared(&self->driver, kernel, launch->shared);
+    if (code != CUDA_SUCCESS)
+        return cuda_done(&scope, code, "cuFuncSetAttribute", err);
+    code = self->driver.launch(atomic_load_explicit(&kernel->function, memory_order_relaxed),
+                               launch->blocks, 1, 1, launch->threads, 1, 1, launch->shared,
+                               launch->stream, values, NULL);
     return cuda_done(&scope, code, "cuLaunchKernel", err);
 }
 

@@ -26,7 +26,8 @@ typedef struct cuda_launch {
     cuda_kernel *kernel;
     unsigned blocks;
     unsigned threads;
-    void *args; /* the kernel's only argument */
+    unsigned shared; /* bytes of dynamic shared memory */
+    void *args;      /* the kernel's only argument */
     void *stream;
 } cuda_launch;
 

@@ -22,6 +22,14 @@ typedef unsigned cu_device_attribute;
 typedef unsigned cu_pool_attribute;
 typedef unsigned cu_capture_status;
 typedef unsigned cu_capture_mode;
+typedef unsigned cu_function_attribute;
+typedef unsigned cu_tensor_map_type;
+typedef unsigned cu_tensor_map_interleave;
+typedef unsigned cu_tensor_map_swizzle;
+typedef unsigned cu_tensor_map_promotion;
+typedef unsigned cu_tensor_map_fill;
+typedef uint32_t cu_uint32;
+typedef uint64_t cu_uint64;
 typedef unsigned long long cu_deviceptr;
 typedef void *cu_context;
 typedef void *cu_stream;
@@ -39,6 +47,10 @@ typedef struct cu_uuid {
 typedef struct cu_event_handle {
     char reserved[64];
 } cu_event_handle;
+
+typedef struct cu_tensor_map {
+    _Alignas(64) uint64_t words[16];
+} cu_tensor_map;
 
 typedef struct cu_copy_2d {
     size_t from_x, from_y;

@@ -75,7 +75,14 @@
     X(CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, 5)                      \
     X(CU_MEMPOOL_ATTR_USED_MEM_CURRENT, 7)                          \
     X(CU_STREAM_CAPTURE_STATUS_NONE, 0)                             \
-    X(CU_STREAM_CAPTURE_MODE_RELAXED, 2)
+    X(CU_STREAM_CAPTURE_MODE_RELAXED, 2)                            \
+    X(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 8)           \
+    X(CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 6)                           \
+    X(CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 9)                          \
+    X(CU_TENSOR_MAP_INTERLEAVE_NONE, 0)                             \
+    X(CU_TENSOR_MAP_SWIZZLE_128B, 3)                                \
+    X(CU_TENSOR_MAP_L2_PROMOTION_L2_128B, 2)                        \
+    X(CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE, 0)
 
 /*  Field of the table, symbol name, parameters. All return a cu_result. */
 #define CUDA_CALL_LIST(X)                                                                          \
@@ -148,24 +155,31 @@
     X(module_unload, cuModuleUnload, (cu_module module))                                           \
     X(module_function, cuModuleGetFunction,                                                        \
       (cu_function * out, cu_module module, const char *name))                                     \
+    X(function_set, cuFuncSetAttribute,                                                            \
+      (cu_function function, cu_function_attribute which, int value))                              \
     X(launch, cuLaunchKernel,                                                                      \
       (cu_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,  \
        unsigned block_y, unsigned block_z, unsigned shared_bytes, cu_stream stream, void **values, \
        void **extra))
 
 /* Functions that only newer drivers have: the table's field is NULL otherwise. */
-#define CUDA_LATER_CALL_LIST(X)                                                                 \
-    X(device_uuid, cuDeviceGetUuid_v2, (cu_uuid * out, cu_device device))                       \
-    X(pool_create, cuMemPoolCreate, (cu_pool * out, const cu_pool_properties *properties))      \
-    X(pool_destroy, cuMemPoolDestroy, (cu_pool pool))                                           \
-    X(pool_trim, cuMemPoolTrimTo, (cu_pool pool, size_t keep))                                  \
-    X(pool_set, cuMemPoolSetAttribute, (cu_pool pool, cu_pool_attribute which, void *value))    \
-    X(pool_get, cuMemPoolGetAttribute, (cu_pool pool, cu_pool_attribute which, void *value))    \
-    X(pool_share, cuMemPoolSetAccess, (cu_pool pool, const cu_pool_access *whom, size_t count)) \
-    X(pool_alloc, cuMemAllocFromPoolAsync,                                                      \
-      (cu_deviceptr * out, size_t bytes, cu_pool pool, cu_stream stream))                       \
-    X(pool_free, cuMemFreeAsync, (cu_deviceptr memory, cu_stream stream))                       \
-    X(graph_instantiate, cuGraphInstantiateWithFlags,                                           \
-      (cu_graph_exec * out, cu_graph graph, unsigned long long flags))
+#define CUDA_LATER_CALL_LIST(X)                                                                    \
+    X(device_uuid, cuDeviceGetUuid_v2, (cu_uuid * out, cu_device device))                          \
+    X(pool_create, cuMemPoolCreate, (cu_pool * out, const cu_pool_properties *properties))         \
+    X(pool_destroy, cuMemPoolDestroy, (cu_pool pool))                                              \
+    X(pool_trim, cuMemPoolTrimTo, (cu_pool pool, size_t keep))                                     \
+    X(pool_set, cuMemPoolSetAttribute, (cu_pool pool, cu_pool_attribute which, void *value))       \
+    X(pool_get, cuMemPoolGetAttribute, (cu_pool pool, cu_pool_attribute which, void *value))       \
+    X(pool_share, cuMemPoolSetAccess, (cu_pool pool, const cu_pool_access *whom, size_t count))    \
+    X(pool_alloc, cuMemAllocFromPoolAsync,                                                         \
+      (cu_deviceptr * out, size_t bytes, cu_pool pool, cu_stream stream))                          \
+    X(pool_free, cuMemFreeAsync, (cu_deviceptr memory, cu_stream stream))                          \
+    X(graph_instantiate, cuGraphInstantiateWithFlags,                                              \
+      (cu_graph_exec * out, cu_graph graph, unsigned long long flags))                             \
+    X(tensor_map, cuTensorMapEncodeTiled,                                                          \
+      (cu_tensor_map * out, cu_tensor_map_type type, cu_uint32 rank, void *memory,                 \
+       const cu_uint64 *sizes, const cu_uint64 *strides, const cu_uint32 *box,                     \
+       const cu_uint32 *steps, cu_tensor_map_interleave interleave, cu_tensor_map_swizzle swizzle, \
+       cu_tensor_map_promotion promotion, cu_tensor_map_fill fill))
 
 #endif

@@ -12,6 +12,7 @@
 #include "../kernels/rows.h"
 #include "../matmul/matmul_finish.h"
 #include "../matmul/matmul_pad.h"
+#include "../platform/tile.h"
 #include "tenon/module/op/attention.h"
 #include "tenon/module/op/binary.h"
 #include "tenon/module/op/matmul.h"
@@ -145,6 +146,13 @@ tn_status cuda_kernel_beside(const tn_run *run, const cuda_case *wanted, const c
 tn_status cuda_kernel_launch(cuda *self, int32_t device, const cuda_launch *launch, tn_error *err)
 {
     (void)self, (void)device, (void)launch;
+    return tn_fail(err, TN_INTERNAL, 0, "cuda-ready", "nothing is launched here");
+}
+
+tn_status cuda_tiles_describe(cuda *self, int32_t device, const cuda_tile *tiles, int count,
+                              tn_error *err)
+{
+    (void)self, (void)device, (void)tiles, (void)count;
     return tn_fail(err, TN_INTERNAL, 0, "cuda-ready", "nothing is launched here");
 }
 
@@ -306,6 +314,23 @@ static void compile_attention(tn_dtype dtype)
         compile_case(&empty);
 }
 
+/* The usual sizes of heads, without bounds and causal, in bf16. */
+static void compile_hopper(void)
+{
+    static const int64_t sizes[] = {64, 128};
+    tn_op op = {
+        .struct_size = sizeof op, .kind = cuda_hopper_row.op, .count = TN_ATTENTION_OPERANDS};
+    if (strcmp(architecture, "sm_90a") != 0)
+        return;
+    for (int i = 0; i < 4; i++) {
+        *TN_PARAMS_MUTABLE(&op, attention) = (tn_attention_op){
+            .size = sizes[i / 2], .value_size = sizes[i / 2], .left = -1, .right = i % 2 ? 0 : -1};
+        for (int32_t n = TN_ATTENTION_Q; n <= TN_ATTENTION_OUT; n++)
+            op.operand[n] = dense_heads(TN_BF16, sizes[i / 2]);
+        plan_problem(&cuda_hopper_row, &op);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const tn_dtype dtypes[] = {TN_F32, TN_BF16, TN_F16};
@@ -327,6 +352,7 @@ int main(int argc, char **argv)
         compile_products(dtypes[i]);
         compile_attention(dtypes[i]);
     }
+    compile_hopper();
     compile_complex(TN_C64);
     compile_complex(TN_C128);
     compile_case(&cuda_pad_case);

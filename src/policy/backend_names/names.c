@@ -110,7 +110,7 @@ static const char flash_attn[] = "FLASH_ATTN";
 static const char cudnn[] = "cudnn";
 
 /* A backend of this name also has these names. cuDNN's attention computes what FLASH_ATTN does and
- * answers to that name, which goes when CUDA gets a kernel named FLASH_ATTN. It still obeys
+ * answers to that name, for the GPUs and problems that CUDA's kernel named FLASH_ATTN is not for. It still obeys
  * cuda.cudnn_sdp, not cuda.flash_sdp. */
 static const struct others {
     const char *name;

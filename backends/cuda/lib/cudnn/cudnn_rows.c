@@ -391,20 +391,36 @@ static tn_status admit_gradient(const tn_kernel_row *row, const tn_query *query,
     return TN_OK;
 }
 
-/* Applies to few queries over all existing keys, as in a decoding step: the next step has one more key and needs
- * another plan, which takes half a second to compile. That time is divided among SHARED_BY calls, an estimate of
- * those with the same number of keys. An op with lengths or pages has one plan for all steps. Otherwise returns 0:
- * the row's figures apply. */
+/* Operations per microsecond of an H200 on long sequences, measured with cuDNN 9.19
+ * (docs/kernels/hopper-attention.md). With bounds, some scores are computed in vain. */
+static double rate_of(const tn_attention_op *at)
+{
+    static const double in_bounds = 0.88;
+    const int64_t greater = at->size > at->value_size ? at->size : at->value_size;
+    const double rate = greater <= 64    ? 4.55e8
+                        : greater <= 96  ? 4.9e8
+                        : greater <= 128 ? 6e8
+                        : greater <= 192 ? 6.3e8
+                                         : 7.3e8;
+    return at->left >= 0 || at->right >= 0 ? rate * in_bounds : rate;
+}
+
+/* Few queries over all existing keys are a decoding step: the next step has one more key and needs another plan,
+ * which takes half a second to compile. That time is divided among SHARED_BY calls, an estimate of those with the
+ * same number of keys. An op with lengths or pages has one plan for all steps. */
 static double estimate_attention(const tn_kernel_row *row, const tn_query *query)
 {
     enum { FEW = 16, SHARED_BY = 100 };
     static const double compiled_us = 5e5;
     const tn_attention_op *at = TN_PARAMS(query->op, attention);
+    const double elements = (double)(at->size + at->value_size);
     const double keys = (double)at->batch * (double)at->groups * (double)at->keys;
-    const double bytes = keys * (double)(at->size + at->value_size) * sizeof(uint16_t);
-    if (at->queries > FEW || at->keys <= at->queries || dnn_has_lengths(query->op))
-        return 0;
-    return row->overhead_us + bytes / row->bytes_per_us + compiled_us / SHARED_BY;
+    const double queries = (double)at->batch * (double)at->heads * (double)at->queries;
+    const double move = (keys + queries) * elements * sizeof(uint16_t) / row->bytes_per_us;
+    const double compute = 2 * queries * cuda_attention_keys_seen(at) * elements / rate_of(at);
+    const bool grows = at->queries <= FEW && at->keys > at->queries && !dnn_has_lengths(query->op);
+    return row->overhead_us + (compute > move ? compute : move) +
+           (grows ? compiled_us / SHARED_BY : 0);
 }
 
 static const tn_dtype dtypes[] = {TN_BF16, TN_F16, 0};

@@ -1,0 +1,34 @@
+/* Attention on Hopper's tensor cores: which variant of the kernel computes a problem, and what it costs. */
+#ifndef CUDA_HOPPER_H
+#define CUDA_HOPPER_H
+
+#include "../kernels/layout.h"
+#include "tenon/module/op/attention.h"
+
+/* On the device these texts follow one another in this order. */
+#include "attention_args.h"
+
+#include "hopper_schedule.h"
+
+#include "hopper_args.h"
+
+/* What a kernel is compiled for: see attention_hopper.cu. */
+typedef struct hopper_variant {
+    int size, values, width, stages, groups;
+    int bounds, tables, mask, scores;
+} hopper_variant;
+
+/* `any_scale`: also for scales that are not positive. */
+void cuda_hopper_variant_of(const tn_op *op, bool any_scale, hopper_variant *out);
+
+/* Rows of a block, threads of a block, its bytes of shared memory. */
+int cuda_hopper_rows(const hopper_variant *variant);
+unsigned cuda_hopper_threads(const hopper_variant *variant);
+unsigned cuda_hopper_shared(const hopper_variant *variant);
+
+void cuda_hopper_counts_of(const tn_op *op, const hopper_variant *variant, hopper_counts *out);
+
+tn_status cuda_hopper_admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why);
+double cuda_hopper_cost(const tn_kernel_row *row, const tn_query *query);
+
+#endif

@@ -1,0 +1,265 @@
+/* Which variant of Hopper's kernel computes a problem, what it supports, and what it costs. */
+#include "attention_cuda.h"
+#include "hopper.h"
+
+#include "tenon/module/attention.h"
+
+#include <math.h>
+
+enum { CHUNK = 64, STEP = 16, SIZE_MOST = 256, TOGETHER = 8 };
+
+static int64_t units(int64_t x, int64_t each)
+{
+    return (x + each - 1) / each;
+}
+
+static int64_t at_most(int64_t x, int64_t most)
+{
+    return x < most ? x : most;
+}
+
+static int line_bytes(int size)
+{
+    return (int)units(size, CHUNK) * CHUNK * (int)sizeof(uint16_t);
+}
+
+int cuda_hopper_rows(const hopper_variant *variant)
+{
+    return 64 * variant->groups;
+}
+
+unsigned cuda_hopper_threads(const hopper_variant *variant)
+{
+    return 128u * (unsigned)(variant->groups + 1);
+}
+
+unsigned cuda_hopper_shared(const hopper_variant *variant)
+{
+    const int q = cuda_hopper_rows(variant) * line_bytes(variant->size);
+    const int keys = variant->width * (line_bytes(variant->size) + line_bytes(variant->values));
+    const int barriers = (2 + 4 * variant->stages) * (int)sizeof(uint64_t);
+    return (unsigned)(q + variant->stages * keys + barriers);
+}
+
+/* Returns the greatest number of keys per tile that fits shared memory and, with scores, weights and sums, a thread's
+ * registers. */
+static int width_of(const hopper_variant *variant)
+{
+    enum {
+        SHARED = 227 << 10,
+        BARRIERS = 256,
+        REGISTERS = 200,
+        REGISTERS_THREE = 130,
+        MOST = 176,
+        BOUNDED = 128
+    };
+    const int lines = line_bytes(variant->size) + line_bytes(variant->values);
+    const int room = SHARED - BARRIERS - cuda_hopper_rows(variant) * line_bytes(variant->size);
+    const int registers =
+        (variant->groups == 3 ? REGISTERS_THREE : REGISTERS) - variant->values / 2;
+    int width = room / (variant->stages * lines);
+    width = (int)at_most(width, registers * 4 / 3);
+    width =
+        (int)at_most(width, variant->bounds || variant->tables || variant->mask ? BOUNDED : MOST);
+    return width / STEP * STEP;
+}
+
+static int mask_of(const tn_layout *layout)
+{
+    enum { NONE, OF_BOOL, OF_F32, OF_OPERANDS };
+    switch (layout->dtype) {
+    case TN_DTYPE_NONE: return NONE;
+    case TN_BOOL: return OF_BOOL;
+    case TN_F32: return OF_F32;
+    default: return OF_OPERANDS;
+    }
+}
+
+void cuda_hopper_variant_of(const tn_op *op, bool any_scale, hopper_variant *out)
+{
+    const tn_attention_op *at = TN_PARAMS(op, attention);
+    const int size = (int)(units(at->size, STEP) * STEP);
+    const int values = (int)(units(at->value_size, STEP) * STEP);
+    const int mask = mask_of(&op->operand[TN_ATTENTION_MASK]);
+    *out = (hopper_variant){
+        .size = size < CHUNK ? CHUNK : size,
+        .values = values < CHUNK ? CHUNK : values,
+        .stages = 2,
+        .bounds = at->left >= 0 || mask ? 2 : at->right >= 0,
+        .tables = (op->uses & (TN_ATTENTION_USES_PACKED | TN_ATTENTION_USES_LENGTHS)) != 0,
+        .mask = mask,
+        .scores = at->softcap != 0 ? 2 : any_scale || mask > 1};
+    out->groups = out->size <= CHUNK && out->values <= CHUNK ? 3 : 2;
+    out->width = width_of(out);
+}
+
+/* Lots whose keys and values fit a part of the second-level cache. */
+static int64_t section_of(const tn_attention_op *at)
+{
+    enum { CACHED = 32 << 20 };
+    const double bytes = (double)at->keys * (double)(at->size + at->value_size) * sizeof(uint16_t) *
+                         (double)at->groups / (double)at->heads;
+    const double lots = bytes > 0 ? CACHED / bytes : 1;
+    return lots < 1 ? 1
+                    : at_most((int64_t)at_most((int64_t)lots, INT32_MAX), at->batch * at->heads);
+}
+
+void cuda_hopper_counts_of(const tn_op *op, const hopper_variant *variant, hopper_counts *out)
+{
+    const tn_attention_op *at = TN_PARAMS(op, attention);
+    *out = (hopper_counts){
+        .lots = (int)(at->batch * at->heads),
+        .blocks = (int)units(at->queries, cuda_hopper_rows(variant)),
+        .section = (int)section_of(at),
+        .sorted = at->left >= 0 || at->right >= 0,
+        .queries = (int)at->queries,
+        .keys = (int)at->keys,
+        .left = at->left < 0 ? HOPPER_FAR : (int)at_most(at->left, HOPPER_FAR),
+        .right = at->right < 0 ? HOPPER_FAR : (int)at_most(at->right, HOPPER_FAR),
+        .shift = (int)at->shift,
+        .bottom = at->corner == TN_CORNER_BOTTOM_RIGHT,
+    };
+}
+
+static tn_status admit_device(const tn_query *query, tn_refusal *why)
+{
+    enum { HOPPER = 90 };
+    const tn_device_properties *device = query->device;
+    const int64_t found =
+        device ? device->capability.major * 10 + device->capability.minor : HOPPER;
+    return found == HOPPER ? TN_OK
+                           : cuda_refuse(why, TN_REFUSE_DEVICE, "capability", HOPPER, found,
+                                         "capability times ten: it uses instructions of 9.0 alone");
+}
+
+static tn_status admit_sizes(const tn_attention_op *at, tn_refusal *why)
+{
+    const int64_t greater = at->size > at->value_size ? at->size : at->value_size;
+    const int64_t odd = at->size % TOGETHER ? at->size : at->value_size;
+    if (greater > SIZE_MOST)
+        return cuda_refuse(why, TN_REFUSE_SHAPE, "head size", SIZE_MOST, greater,
+                           "a head's sums are kept in registers");
+    if (odd % TOGETHER || odd < TOGETHER)
+        return cuda_refuse(why, TN_REFUSE_SHAPE, "head size", TOGETHER, odd,
+                           "head sizes must be multiples of 8: the copy engine reads 16 bytes");
+    return TN_OK;
+}
+
+/* Positions are sums of three counts; so are tiles' numbers of blocks. */
+static tn_status admit_counts(const tn_op *op, tn_refusal *why)
+{
+    enum { MOST = 1 << 27, TILES = 1 << 30 };
+    const tn_attention_op *at = TN_PARAMS(op, attention);
+    const cuda_count counts[] = {{"batch", at->batch},
+                                 {"heads", at->heads},
+                                 {"queries", at->queries},
+                                 {"keys", at->keys},
+                                 {"queries of all", op->operand[TN_ATTENTION_Q].shape[2]},
+                                 {"keys of all", op->operand[TN_ATTENTION_K].shape[2]},
+                                 {"shift", at->shift < 0 ? -at->shift : at->shift}};
+    const double tiles = (double)at->batch * (double)at->heads * (double)units(at->queries, CHUNK);
+    if (at->batch < 1 || at->heads < 1 || at->queries < 1 || at->keys < 1)
+        return cuda_refuse(why, TN_REFUSE_SHAPE, "elements", 1, 0, "the problem is empty");
+    tn_status status =
+        cuda_admit_counts(counts, sizeof counts / sizeof counts[0], MOST, "split it", why);
+    return status || tiles <= TILES ? status
+                                    : cuda_refuse(why, TN_REFUSE_SHAPE, "blocks", TILES,
+                                                  (int64_t)tiles, "split queries or the batch");
+}
+
+/* The copy engine reads rows at multiples of 16 bytes. */
+static tn_status admit_operand(const tn_op *op, int32_t operand, const char *name, tn_refusal *why)
+{
+    enum { STRIDE_BITS = 39 };
+    const tn_layout *layout = &op->operand[operand];
+    if (layout->alignment < CUDA_VECTOR)
+        return tn_refuse(why, TN_REFUSE_ALIGNMENT, name, CUDA_VECTOR, layout->alignment);
+    for (int32_t d = 0; d < 4; d++) {
+        const int64_t stride = layout->stride[d];
+        if (layout->shape[d] == 1)
+            continue;
+        if (d == 3 && stride != 1)
+            return cuda_refuse(why, TN_REFUSE_STRIDE, name, 1, stride,
+                               "the elements of a row must be contiguous");
+        if (d < 3 && (stride <= 0 || stride % TOGETHER || stride >> STRIDE_BITS))
+            return cuda_refuse(why, TN_REFUSE_STRIDE, name, TOGETHER, stride,
+                               "row strides must be positive multiples of 8 elements");
+    }
+    return TN_OK;
+}
+
+static tn_status admit_layouts(const tn_op *op, tn_refusal *why)
+{
+    const tn_layout *out = &op->operand[TN_ATTENTION_OUT], *lse = &op->operand[TN_ATTENTION_LSE];
+    tn_status status = admit_operand(op, TN_ATTENTION_Q, "q", why);
+    if (!status)
+        status = admit_operand(op, TN_ATTENTION_K, "k", why);
+    if (!status)
+        status = admit_operand(op, TN_ATTENTION_V, "v", why);
+    if (!status && out->shape[3] > 1 && out->stride[3] != 1)
+        status = cuda_refuse(why, TN_REFUSE_STRIDE, "out", 1, out->stride[3],
+                             "the elements of a row must be contiguous");
+    if (!status && lse->dtype && lse->dtype != TN_F32)
+        status = tn_refuse(why, TN_REFUSE_DTYPE, "lse", TN_F32, lse->dtype);
+    return status;
+}
+
+tn_status cuda_hopper_admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+{
+    (void)row;
+    tn_status status = admit_device(query, why);
+    if (!status)
+        status = admit_sizes(TN_PARAMS(query->op, attention), why);
+    if (!status)
+        status = admit_counts(query->op, why);
+    if (!status)
+        status = cuda_attention_admit_numbers(query->op, why);
+    if (!status)
+        status = admit_layouts(query->op, why);
+    return status ? status : cuda_admit_alignment(query, why);
+}
+
+/* The mean number of tiles of keys of a block, estimated from a few blocks. */
+static double tiles_of(const hopper_counts *counts, const hopper_variant *variant)
+{
+    enum { LOOKS = 16 };
+    const int rows = cuda_hopper_rows(variant);
+    double sum = 0;
+    for (int i = 0; i < LOOKS; i++) {
+        const int block = (int)((int64_t)counts->blocks * (2 * i + 1) / (2 * LOOKS));
+        const hopper_keys seen = hopper_keys_of(counts, block * rows, rows, variant->width);
+        sum += seen.end - seen.first;
+    }
+    return sum / LOOKS;
+}
+
+/* Operations per microsecond of a multiprocessor, and the time around the tiles of a block, as measured on an H200
+ * (docs/kernels/hopper-attention.md). */
+static double rate_of(const hopper_variant *variant)
+{
+    const int greater = variant->size > variant->values ? variant->size : variant->values;
+    const double rate = greater <= 64    ? 3.9e6
+                        : greater <= 96  ? 4.3e6
+                        : greater <= 128 ? 4.9e6
+                        : greater <= 192 ? 5.4e6
+                                         : 5.9e6;
+    return variant->mask || variant->scores ? rate * 0.6 : rate;
+}
+
+double cuda_hopper_cost(const tn_kernel_row *row, const tn_query *query)
+{
+    enum { PROCESSORS = 132 };
+    static const double block_us = 2;
+    const int64_t found = query->device ? query->device->multi_processor_count : 0;
+    const double processors = (double)(found > 0 ? found : PROCESSORS);
+    hopper_variant variant;
+    hopper_counts counts;
+    cuda_hopper_variant_of(query->op, false, &variant);
+    cuda_hopper_counts_of(query->op, &variant, &counts);
+    const double blocks = (double)counts.lots * (double)counts.blocks;
+    const double flops =
+        2.0 * cuda_hopper_rows(&variant) * variant.width * (variant.size + variant.values);
+    const double each = block_us + tiles_of(&counts, &variant) * flops / rate_of(&variant);
+    const double turns = counts.sorted ? blocks / processors : ceil(blocks / processors);
+    return row->overhead_us + each * (turns < 1 ? 1 : turns);
+}

@@ -1,0 +1,21 @@
+/* Descriptions of tensors for the copy engine of Hopper and later, which copies tiles to shared memory. */
+#ifndef CUDA_TILE_H
+#define CUDA_TILE_H
+
+#include "cuda.h"
+#include "tenon/module/op.h"
+
+/* A tensor of four dimensions of 16-bit floats at `memory`, of which `rows` rows of the last two dimensions are copied at
+ * a time, 64 elements of each. Rows must be contiguous, and aligned to 16 bytes. */
+typedef struct cuda_tile {
+    const tn_layout *layout;
+    void *memory;
+    int rows;
+    cu_tensor_map *out;
+} cuda_tile;
+
+/* Describes tensors on a device. Fails with TN_UNSUPPORTED if the driver is older than CUDA 12.0. */
+tn_status cuda_tiles_describe(cuda *self, int32_t device, const cuda_tile *tiles, int count,
+                              tn_error *err);
+
+#endif
