@@ -263,6 +263,7 @@ SANITIZED = (
     "attention:f32:b=3,h=16,lq=70,lk=66,d=24,dropout=0.25,mask=bool",
     "attention-backward:f32:b=1,h=4,hk=2,lq=70,lk=66,d=24,dropout=0.25,mask=causal",
     "fill:f32:shape=1003x517,value=3", "reduce:f32:kind=sum,shape=3x300007,axes=1",
+    "attention:bf16:b=1,h=3,l=300,d=64,mask=causal,lse=1",
 )
 
 
@@ -535,14 +536,20 @@ class Gpu(script.Case):
     def test_5_settings_of_cudnn(self):
         """What takes its kernels away, and what chooses among its gradients."""
         row, back, own = "cuda.attention.cudnn", "cuda.attention-backward.cudnn", "cuda.attention.own"
-        forward = "attention:bf16:b=2,h=16,l=1024,d=128,mask=causal@cuda:0"
+        forward = "attention:bf16:b=8,h=16,l=512,d=64,mask=causal@cuda:0"
         backward = "attention-backward:bf16:b=2,h=16,l=1024,d=128@cuda:0"
         small = "attention:bf16:b=1,h=4,l=64,d=64@cuda:0"
         single = "attention:bf16:b=3,h=32,hk=8,lq=1,lk=4096,d=128,used=1,lse=1@cuda:0"
-        plain = {forward: row, backward: back, small: own, single: row + ".single"}
+        long = "attention:bf16:b=1,h=16,l=8192,d=128,mask=causal@cuda:0"
+        on_hopper = self.device["capability"] == "9.0"
+        flash = "cuda.attention.hopper" if on_hopper else own
+        plain = {forward: row, backward: back, small: own, single: row + ".single", long: flash if on_hopper else row}
         self.hold_settings("cudnn", plain, (
-            (forward, "cudnn.enabled=true", row), (forward, "cudnn.enabled=false", own),
-            (forward, "cuda.cudnn_sdp=false", own), (forward, "cudnn.deterministic=true", row),
+            (forward, "cudnn.enabled=true", row), (forward, "cudnn.enabled=false", flash),
+            (forward, "cuda.cudnn_sdp=false", flash), (forward, "cudnn.deterministic=true", row),
+            (long, "cuda.flash_sdp=false", row), (long, "cuda.sdp_priority=mem_efficient", own),
+            (forward, "attention.backend=FLASH_ATTN", row),
+            *([(forward, "attention.backend=flash", flash)] if on_hopper else []),
             (forward, "determinism=batch-invariant", own + ".invariant"), (small, "attention.backend=cudnn", row),
             (backward, "cudnn.deterministic=false", back), (backward, "cudnn.deterministic=true", back + ".repeating"),
             (backward, "determinism=run-to-run", back + ".repeating"),
