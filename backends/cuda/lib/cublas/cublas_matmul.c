@@ -240,21 +240,22 @@ uint64_t lt_workspace(const tn_kernel_row *row, const tn_query *query)
     return cuda_blas_room(query, &memory);
 }
 
-/* The epilogue costs one launch, and reads and writes twice the size of out in the sums' dtype. 0: the row's figures
+/* The epilogue costs one launch, reads the sums and writes out; the product writes the sums. 0: the row's figures
  * apply. */
 double lt_cost(const tn_kernel_row *row, const tn_query *query)
 {
     enum { LAUNCH = 4 };
     const tn_matmul_op *mm = TN_PARAMS(query->op, matmul);
-    const double out = (double)mm->m * (double)mm->n * (double)mm->matrices *
-                       (double)cuda_finish_sum_bytes(query->op);
+    const int64_t each =
+        cuda_finish_sum_bytes(query->op) + cuda_bytes_of(query->op->operand[TN_MATMUL_OUT].dtype);
+    const double moved = (double)mm->m * (double)mm->n * (double)mm->matrices * (double)each;
     const bool finished = lt_is_finished(query->op);
     tn_op sums;
     sums_of(query->op, &sums);
     if (!finished && !cuda_blas_is_misaligned(&sums))
         return 0;
     const double work = pads_operands(row) ? lt_pads_us(row, &sums) : cuda_blas_work_us(row, &sums);
-    return row->overhead_us + work + (finished ? LAUNCH + 2 * out / row->bytes_per_us : 0);
+    return row->overhead_us + work + (finished ? LAUNCH + moved / row->bytes_per_us : 0);
 }
 
 /* Fills in the plan's description of the op for the library. */
