@@ -191,17 +191,20 @@ static int print_devices_briefly(const findings *found)
 
 static int print_modules_briefly(const findings *found)
 {
-    name_list ready = {0}, others = {0};
+    name_list ready = {0}, partly = {0}, others = {0};
     for (size_t i = 0; i < found->module_count; i++) {
         const tn_module_report *module = &found->modules[i];
         text_line line = {0};
         text_add(&line, "%s (%s)", module->name, tn_status_name(module->status));
         if (module->stage == TN_STAGE_READY)
             add_name(&ready, "ready", module->name);
-        else if (!module_is_broken(module))
+        if (module->stage == TN_STAGE_READY && module->remedy[0])
+            add_name(&partly, "partly in use (`tenon modules`)", module->name);
+        if (module->stage != TN_STAGE_READY && !module_is_broken(module))
             add_name(&others, "not ready", line.text);
     }
     int used = print_names("modules", &ready);
+    used += print_names(used ? "" : "modules", &partly);
     return used + print_names(used ? "" : "modules", &others);
 }
 

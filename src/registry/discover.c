@@ -5,6 +5,7 @@
 #include "inside.h"
 #include "load.h"
 #include "os/clock.h"
+#include "rows.h"
 #include "tenon/cache.h"
 #include "tenon/status.h"
 #include "verdict.h"
@@ -124,6 +125,7 @@ static tn_status load_unknown(tni_registry *registry, tni_record *record)
 
 static void load_record(tni_registry *registry, tni_record *record)
 {
+    char unknown[TNI_ROWS_UNKNOWN_TEXT];
     int64_t start = tni_clock_ns();
     tni_host_fill(record);
     tn_status status = tni_load_inspect(record);
@@ -137,6 +139,8 @@ static void load_record(tni_registry *registry, tni_record *record)
     else
         tni_log(TN_LOG_INFO, "module %s %s is ready in %.2f ms: %s", record->name, record->version,
                 record->ms, record->message);
+    if (!status && tni_rows_unknown(record->table->kernels, unknown))
+        tni_log(TN_LOG_WARNING, "module %s: %s", record->name, unknown);
 }
 
 /* True if the failure was not the module's fault and a later attempt may succeed. */

@@ -156,13 +156,15 @@ static bool platform_exists(const tni_registry *registry, const char *name)
     return find_offerers(registry, name).first != NULL;
 }
 
-/* For a ready module: reports the first kernel that is not used because its name exists already, and
- * the first whose platform no module has. As fill_platforms, and after it. */
+/* For a ready module: reports the first kernel that is not used because its name exists already, the
+ * first whose platform no module has, and those of unknown operators. As fill_platforms, and after
+ * it. */
 static void fill_kernels(const tni_registry *registry, const tni_record *record, char *note,
                          tn_module_report *out)
 {
     const tn_kernel_row *twin = NULL, *stray = NULL;
     const tni_record *first = NULL;
+    char unknown[TNI_ROWS_UNKNOWN_TEXT];
     if (out->status)
         return;
     for (const tn_kernel_row *const *row = record->table->kernels; row && *row; row++) {
@@ -181,9 +183,14 @@ static void fill_kernels(const tni_registry *registry, const tni_record *record,
         snprintf(note + used, NOTE - used,
                  "; kernel %s is not used: no module has its platform, \"%s\"", stray->name,
                  stray->platform);
-    if ((twin || stray) && !out->remedy[0])
-        out->remedy = twin ? "give the kernel another name"
-                           : "correct the row's platform, or install the module that has it";
+    used = strlen(note);
+    const bool has_unknown = tni_rows_unknown(record->table->kernels, unknown);
+    if (has_unknown)
+        snprintf(note + used, NOTE - used, "; %s", unknown);
+    if ((twin || stray || has_unknown) && !out->remedy[0])
+        out->remedy = twin    ? "give the kernel another name"
+                      : stray ? "correct the row's platform, or install the module that has it"
+                              : "correct the row's op, or use a Tenon that has this operator";
 }
 
 static void fill_place(tn_module_place *out, const tni_place *place)

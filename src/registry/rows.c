@@ -1,5 +1,6 @@
 #include "rows.h"
 
+#include "base/op_words.h"
 #include "base/words.h"
 #include "tenon/dtype.h"
 #include "tenon/module/communicator.h"
@@ -475,4 +476,28 @@ tn_status tni_rows_check(const tn_module *module, tn_error *err)
     if (!status)
         status = check_rows(&communicators, module->communicators, err);
     return status;
+}
+
+bool tni_rows_unknown(const tn_kernel_row *const *rows, char out[TNI_ROWS_UNKNOWN_TEXT])
+{
+    const tn_kernel_row *first = NULL;
+    int32_t others = 0;
+    for (; rows && *rows; rows++) {
+        if (tni_op_word((*rows)->op))
+            continue;
+        others += first != NULL;
+        first = first ? first : *rows;
+    }
+    out[0] = '\0';
+    if (first && others)
+        snprintf(
+            out, TNI_ROWS_UNKNOWN_TEXT,
+            "kernel %s and %d more are ignored: this Tenon does not have their operators, such "
+            "as number %d",
+            first->name, (int)others, (int)first->op);
+    else if (first)
+        snprintf(out, TNI_ROWS_UNKNOWN_TEXT,
+                 "kernel %s is ignored: this Tenon has no operator with the number %d", first->name,
+                 (int)first->op);
+    return first != NULL;
 }

@@ -89,6 +89,7 @@ class Screen(Case):
         self.assertIn("* platform0:0 to platform0:7: Accelerator, 80 GiB in total\n", text)
         self.assertIn("and 55 more: `tenon devices`", text)
         self.assertRegex(text, r"(?m)^modules +ready: module-0, module-3, .* and \d+ more$")
+        self.assertRegex(text, r"(?m)^ +partly in use \(`tenon modules`\): module-0, .* and \d+ more$")
         self.assertRegex(text, r"(?m)^ +absent: platform3, .* and \d+ more$")
 
     def test_refused_rows_are_summarised(self):

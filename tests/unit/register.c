@@ -228,16 +228,17 @@ static tn_status run_nothing(const tn_run *run, tn_error *err)
 
 static const tn_dtype f32_alone[] = {TN_F32, 0};
 
-#define KERNEL(row, row_name, row_platform)                      \
+#define KERNEL_OF(row_op, row, row_name, row_platform)           \
     static const tn_kernel_row row = {.struct_size = sizeof row, \
                                       .name = row_name,          \
                                       .platform = row_platform,  \
-                                      .op = TN_OP_FILL,          \
+                                      .op = row_op,              \
                                       .version = 1,              \
                                       .dtypes = f32_alone,       \
                                       .flops_per_us = 1,         \
                                       .bytes_per_us = 1,         \
                                       .run = run_nothing}
+#define KERNEL(row, row_name, row_platform) KERNEL_OF(TN_OP_FILL, row, row_name, row_platform)
 KERNEL(acme_fill, "acme.fill", "acme");
 KERNEL(stray_fill, "stray.fill", "nowhere");
 
@@ -292,6 +293,81 @@ static void report_says_which_kernels_are_not_used(void **state)
         "first, has a kernel of this name; kernel stray.fill is not used: no module "
         "has its platform, \"nowhere\"");
     assert_string_equal(module_of(list, "second")->remedy, "give the kernel another name");
+    tn_module_list_release(list);
+    tni_registry_destroy(registry);
+}
+
+static tn_status later_kernels(const tn_host *host, const tn_module **out, tn_error *err)
+{
+    KERNEL_OF(TN_OP_KIND_MAX - 1, sort, "acme.sort", "acme");
+    static const tn_kernel_row *const rows[] = {&acme_fill, &sort, NULL};
+    static const tn_module module = {.struct_size = sizeof module,
+                                     TN_MODULE_ABI,
+                                     .name = "later",
+                                     .version = "1",
+                                     .kernels = rows};
+    (void)host, (void)err;
+    *out = &module;
+    return TN_OK;
+}
+
+static tn_status latest_kernels(const tn_host *host, const tn_module **out, tn_error *err)
+{
+    KERNEL_OF(TN_OP_KIND_MAX - 1, find, "acme.find", "acme");
+    KERNEL_OF(TN_OP_KIND_MAX - 2, hash, "acme.hash", "acme");
+    static const tn_kernel_row *const rows[] = {&find, &hash, NULL};
+    static const tn_module module = {.struct_size = sizeof module,
+                                     TN_MODULE_ABI,
+                                     .name = "latest",
+                                     .version = "1",
+                                     .kernels = rows};
+    (void)host, (void)err;
+    *out = &module;
+    return TN_OK;
+}
+
+static char warned[512];
+
+static void keep_warning(void *user, int32_t level, const char *text)
+{
+    (void)user;
+    if (level == TN_LOG_WARNING)
+        snprintf(warned + strlen(warned), sizeof warned - strlen(warned), "%s\n", text);
+}
+
+/* Kernels of operators that this version does not have are reported and logged. */
+static void report_names_unknown_operators(void **state)
+{
+    static const tni_builtin builtins[] = {
+        {"acme", NULL}, {"later", later_kernels}, {"latest", latest_kernels}, {NULL, NULL}};
+    static const tn_log_sink sink = {
+        .struct_size = sizeof sink, .write = keep_warning, .level = TN_LOG_WARNING};
+    static tni_builtin list_of[4];
+    tni_registry *registry = NULL;
+    tn_module_list *list = NULL;
+    tn_error err;
+    (void)state;
+    memcpy(list_of, builtins, sizeof list_of);
+    list_of[0].entry = entry_of(WORLD_ACME);
+    const tni_registry_params params = {.builtins = list_of};
+    warned[0] = '\0';
+    assert_int_equal(tn_log_set(&sink, &err), TN_OK);
+    assert_int_equal(tni_registry_create(&params, &registry, &err), TN_OK);
+    assert_int_equal(tni_registry_list(registry, &list, &err), TN_OK);
+    assert_int_equal(tn_log_set(NULL, &err), TN_OK);
+    assert_string_equal(module_of(list, "later")->message,
+                        "offers 2 kernels; kernel acme.sort is ignored: this Tenon has no operator "
+                        "with the number 63");
+    assert_string_equal(module_of(list, "later")->remedy,
+                        "correct the row's op, or use a Tenon that has this operator");
+    assert_contains(module_of(list, "latest")->message,
+                    "; kernel acme.find and 1 more are ignored: this Tenon does not have their "
+                    "operators, such as number 63");
+    assert_string_equal(
+        warned,
+        "module later: kernel acme.sort is ignored: this Tenon has no operator with the number 63\n"
+        "module latest: kernel acme.find and 1 more are ignored: this Tenon does not have their "
+        "operators, such as number 63\n");
     tn_module_list_release(list);
     tni_registry_destroy(registry);
 }
@@ -475,6 +551,7 @@ int main(void)
         cmocka_unit_test(another_kind_is_refused),
         cmocka_unit_test(report_says_who_serves_instead),
         cmocka_unit_test(report_says_which_kernels_are_not_used),
+        cmocka_unit_test(report_names_unknown_operators),
         cmocka_unit_test(report_follows_replacements),
         cmocka_unit_test(who_is_overtaken_was_not_refused),
         cmocka_unit_test(report_says_what_became_of_it),
