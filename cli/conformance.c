@@ -277,7 +277,7 @@ static int finish(run *of, int code)
         late += of->platforms[i].late;
     if (late > 0) {
         bool lost = fflush(stdout) != 0 || ferror(stdout);
-        _Exit(lost ? EXIT_INTERNAL : code);
+        host_end(lost ? EXIT_INTERNAL : code);
     }
     for (size_t i = 0; i < of->platform_count; i++)
         suite_report_release(&of->platforms[i]);
@@ -319,7 +319,9 @@ static int find_target(search *s, double patience)
         fprintf(stderr,
                 "tenon conformance: the system could not create a thread to search for devices\n");
     (void)fflush(NULL);
-    _Exit(ending == HOST_LATE ? EXIT_FAILURES_FOUND : EXIT_INTERNAL); /* that thread still runs */
+    /* That thread still runs. */
+    host_end(ending == HOST_LATE ? EXIT_FAILURES_FOUND : EXIT_INTERNAL);
+    return EXIT_INTERNAL;
 }
 
 static bool names_kernels(const name_list *list)
@@ -386,6 +388,7 @@ static int test_target(const conformance_request *request, const command *self)
     if (read_setup(request, &setup, &err) ||
         (request->out.count > 0 && check_out(request->out.texts[0], &err)))
         return report_file(&err);
+    host_supervise();
     of.seed = setup.options.seed;
     read_date(of.date);
     bool by_name = names_kernels(&setup.only);

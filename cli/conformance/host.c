@@ -9,8 +9,13 @@
 #include <time.h>
 #if !defined(_WIN32)
 #include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#endif
+#if defined(__linux__)
+#include <sys/prctl.h>
 #endif
 
 enum { NS = 1000000000 };
@@ -145,6 +150,13 @@ host_child host_fork(bool (*run)(void *user, char *text, size_t size), void *use
 
 static const char *_Atomic last_place;
 
+void host_supervise(void) {}
+
+void host_end(int code)
+{
+    _Exit(code);
+}
+
 void host_place(const char *place)
 {
     atomic_store(&last_place, place);
@@ -239,6 +251,83 @@ static void write_place(const char *what, const char *place)
     }
 }
 
+/* Memory that the supervised process shares with the one that waits for it. */
+typedef struct shared_state {
+    bool has_ended;   /* the suite itself ends the process */
+    char place[8192]; /* what foreign code runs; "": none */
+} shared_state;
+static shared_state *shared; /* NULL if nobody waits */
+
+static void share_place(const char *place)
+{
+    if (shared)
+        snprintf(shared->place, sizeof shared->place, "%s", place ? place : "");
+}
+
+static volatile pid_t supervised;
+
+static void forward_signal(int number)
+{
+    kill(supervised, number);
+}
+
+static int wait_for_supervised(void)
+{
+    struct sigaction forward = {.sa_handler = forward_signal}, ignore = {.sa_handler = SIG_IGN};
+    int ending = 0;
+    sigemptyset(&forward.sa_mask);
+    sigemptyset(&ignore.sa_mask);
+    sigaction(SIGTERM, &forward, NULL);
+    sigaction(SIGHUP, &forward, NULL);
+    sigaction(SIGINT, &ignore, NULL); /* the terminal sends these two to both */
+    sigaction(SIGQUIT, &ignore, NULL);
+    while (waitpid(supervised, &ending, 0) < 0 && errno == EINTR)
+        continue;
+    return ending;
+}
+
+/* Ends this process as the supervised one ended. */
+static void end_like(int ending)
+{
+    const struct rlimit no_core = {0, 0};
+    if (WIFSIGNALED(ending)) {
+        setrlimit(RLIMIT_CORE, &no_core); /* the other one has written its own */
+        signal(WTERMSIG(ending), SIG_DFL);
+        raise(WTERMSIG(ending));
+    }
+    if (shared->has_ended || !shared->place[0])
+        _exit(WEXITSTATUS(ending));
+    write_place("the process was ended by a call of _exit", shared->place);
+    _exit(1);
+}
+
+void host_supervise(void)
+{
+    const pid_t self = getpid();
+    void *memory =
+        mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return;
+    shared = memory;
+    supervised = fork();
+    if (supervised > 0)
+        end_like(wait_for_supervised());
+#if defined(__linux__)
+    if (supervised == 0)
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (supervised == 0 && getppid() != self)
+        _exit(1);
+#endif
+    (void)self;
+}
+
+void host_end(int code)
+{
+    if (shared)
+        shared->has_ended = true;
+    _Exit(code);
+}
+
 static void on_crash(int number)
 {
     const char *place = atomic_exchange(&last_place, NULL);
@@ -257,6 +346,7 @@ static void on_exit_called(void)
     if (!place)
         return;
     write_place("the process was ended by a call of exit", place);
+    share_place(NULL);
     _Exit(1);
 }
 
@@ -264,6 +354,7 @@ void host_place(const char *place)
 {
     static bool is_watching;
     atomic_store(&last_place, place);
+    share_place(place);
     if (is_watching)
         return;
     is_watching = true;

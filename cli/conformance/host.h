@@ -28,6 +28,14 @@ host_child host_fork(bool (*run)(void *user, char *text, size_t size), void *use
  * `text`. */
 bool host_command(const char *line, char *text, size_t size);
 
+/* Forks: the child returns, and this process waits for it and ends as it does. If foreign code ends
+ * the child by _exit(), that is written to stderr with the place, and the exit code is 1. Must be
+ * called before any thread is created. Does nothing if the system cannot fork. */
+void host_supervise(void);
+
+/* Ends the process with this exit code, without cleaning up, although foreign code may still run. */
+void host_end(int code);
+
 /* States what foreign code runs now: "in the case copy.2d". `place` must stay valid; NULL: none. If the
  * process crashes, or foreign code calls exit(), that is written to stderr with the place. Signal
  * handlers that were installed before still run; after exit() the exit code is 1. */

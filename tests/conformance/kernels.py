@@ -101,14 +101,15 @@ class Kernels(script.Case):
                 self.assertIn(result["message"], results[case]["text"])
 
     def test_a_crash_names_its_problem(self):
-        """So do a call of exit and a call that never returns."""
+        """So do calls of exit and _exit, and a call that never returns."""
         problem = rf"in the case {MATMUL}.alpha; `tenon check 'matmul:\S+,alpha=\S+@lathe:0' --kernel lathe.lathe.matmul "
-        for fault, words in (("crashes", "crashed "), ("exits", "the process was ended by a call of exit ")):
+        for fault, words in (("crashes", "crashed "), ("exits", "the process was ended by a call of exit "),
+                             ("exits-at-once", "the process was ended by a call of _exit ")):
             if fault == "crashes" and script.build.sanitizers:
                 continue  # a sanitizer reports crashes its own way
             done = script.run(script.build.tenon, "conformance", "--module", self.module("lathe"), "--case",
                               f"{MATMUL}.alpha", env=script.environment(KERNEL_FAULT=fault))
-            self.assertEqual(done.returncode, 1 if fault == "exits" else -signal.SIGSEGV)
+            self.assertEqual(done.returncode, -signal.SIGSEGV if fault == "crashes" else 1)
             self.assertRegex(done.stderr, f"tenon conformance: {words}{problem}--seed \\d+` repeats it\n$")
         if not script.FULL:
             return  # a busy machine needs seconds to find the kernels, too

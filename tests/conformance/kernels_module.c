@@ -91,6 +91,8 @@ static tn_status multiply(const tn_run *run, tn_error *err)
         raise(SIGSEGV);
     if (has_fault("exits"))
         exit(0);
+    if (has_fault("exits-at-once"))
+        _Exit(0);
     while (has_fault("hangs"))
         continue;
     if (has_fault("refuses-late"))
