@@ -1,9 +1,12 @@
 """FastVideo's platform interface: every name of the seed, and a layer that runs through it."""
 import importlib
+import os
 import pathlib
 import pickle
 import random as python_random
 import re
+import subprocess
+import sys
 
 import numpy
 import pytest
@@ -269,6 +272,25 @@ platforms.current_platform
     first, *others = out.splitlines()
     assert first.startswith("tenon WARNING settings: TENON_DEBUG_SYNC: debug.sync cannot be \"perhaps\"")
     assert any(line.startswith("tenon INFO the current platform is ") for line in others)
+
+
+def test_the_log_is_quiet_until_logging_is_set_up():
+    """A library does not print: neither the lines of the C library, nor those of the package, nor at the end."""
+    text = """
+import sys, tenon
+if "set-up" in sys.argv:
+    import logging
+    logging.basicConfig(stream=sys.stderr)
+tenon.settings.get("inference")
+tenon.platforms.logger.warning("of the package")
+"""
+    wrong = {**os.environ, "TENON_DEBUG_SYNC": "perhaps"}
+    quiet, loud = (subprocess.run([sys.executable, "-c", text, *arguments], env=wrong, check=True, text=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                   for arguments in ((), ("set-up",)))
+    assert (quiet.stdout, quiet.stderr) == ("", "")
+    assert "WARNING:tenon:of the package" in loud.stderr
+    assert 'WARNING:tenon:settings: TENON_DEBUG_SYNC: debug.sync cannot be "perhaps"' in loud.stderr
 
 
 def test_inference_mode(cpu):

@@ -8,17 +8,16 @@ registers them in C++ before this is asked for, and nothing here takes their pla
 
 from __future__ import annotations
 
-import logging
 from typing import Any, Callable
 
 import torch
 from torch._C._autograd import DeviceType
 
-from . import _arrays, _tensor, errors
+from . import _arrays, _log, _tensor, errors
 from ._devices import synchronize
 from .operators import copy
 
-logger = logging.getLogger("tenon.device_interface")
+logger = _log.logger().getChild("device_interface")
 
 SPARE = "privateuseone"  # PyTorch's type for devices that it does not know, until it is renamed
 

@@ -12,7 +12,6 @@ import contextlib
 import enum
 import functools
 import inspect
-import logging
 import sys
 from ctypes import byref, c_char_p, c_int32
 from typing import Any, Iterator, NamedTuple, Sequence
@@ -21,7 +20,7 @@ from .. import _abi, _devices, _dtypes, _given, _log, errors, settings
 from .._handles import call, take
 from .._library import lib, text
 
-logger = logging.getLogger(_log.NAME)  # with the lines of the library
+logger = _log.logger()  # with the lines of the library
 
 _FABRIC = 3  # TN_LINK_FABRIC: joined by links of their own
 
