@@ -243,14 +243,101 @@ def test_lse_of_the_differentiable_call():
     out, lse = attention(q, k, v, causal=True, layout="blhd", return_lse=True)
     scores = torch.einsum("bqhd,bkhd->bhqk", q, k) / 4
     scores = scores.masked_fill(torch.ones(9, 9, dtype=torch.bool).triu(1), float("-inf"))
-    torch.testing.assert_close(lse, scores.logsumexp(-1).detach(), atol=1e-5, rtol=1e-4)
-    assert not lse.requires_grad
+    torch.testing.assert_close(lse, scores.logsumexp(-1), atol=1e-5, rtol=1e-4)
     wanted = torch.autograd.grad(attention(q, k, v, causal=True, layout="blhd").sum(), (q, k, v))
     torch.testing.assert_close(torch.autograd.grad(out.sum(), (q, k, v)), wanted)
     with torch.no_grad():
         torch.testing.assert_close(attention(q, k, v, causal=True, layout="blhd", return_lse=True)[1], lse)
     with pytest.raises(tenon.errors.UnsupportedError, match="no lse of attention with sinks"):
         attention(q, k, v, sinks=torch.zeros(4), return_lse=True)
+
+
+def attention_and_lse(q, k, v, mask=None, causal=False, softcap=0.0):
+    """PyTorch's own operators, with gradients of everything."""
+    k, v = (x.repeat_interleave(q.size(1) // x.size(1), 1) for x in (k, v))
+    scores = q @ k.mT / q.size(-1) ** 0.5
+    scores = softcap * torch.tanh(scores / softcap) if softcap else scores
+    scores = scores if mask is None else scores + mask
+    if causal:
+        scores = scores.masked_fill(torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1), float("-inf"))
+    return scores.softmax(-1) @ v, scores.logsumexp(-1)
+
+
+@pytest.mark.parametrize("groups", [4, 2])
+@pytest.mark.parametrize("how", [{}, {"causal": True}, {"softcap": 3.0}, {"mask": True}], ids=str)
+def test_gradients_through_lse(how, groups):
+    from tenon.integrations.torch import attention
+
+    q, k, v = inputs(torch.float64, groups, grad=True)
+    operands, how = [q, k, v], dict(how)
+    if "mask" in how:
+        how["mask"] = torch.randn(1, 4, 9, 9, dtype=torch.float64, requires_grad=True)
+        operands.append(how["mask"])
+    of_out, of_lse = torch.randn(2, 4, 9, 16, dtype=torch.float64), torch.randn(2, 4, 9, dtype=torch.float64)
+    found = attention(q, k, v, return_lse=True, **how)
+    wanted = attention_and_lse(q, k, v, **how)
+    torch.testing.assert_close(found, wanted, atol=1e-12, rtol=1e-10)
+    for first, grads in ((0, (of_out, of_lse)), (1, (of_lse,))):  # of both, and of the lse alone
+        torch.testing.assert_close(
+            torch.autograd.grad(found[first:], operands, grads, retain_graph=True, allow_unused=True),
+            torch.autograd.grad(wanted[first:], operands, grads, retain_graph=True, materialize_grads=True),
+            atol=1e-11, rtol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16], ids=str)
+def test_gradients_through_lse_of_narrow_dtypes(dtype):
+    """The gradient of the lse is not rounded to the dtype of the operands: with few bits, it would lose 3 digits here."""
+    from tenon.integrations.torch import attention
+
+    q, k, v = (x.detach().requires_grad_() for x in inputs(dtype))
+    wide = [x.detach().double().requires_grad_() for x in (q, k, v)]
+    of_lse = torch.full((2, 4, 9), 1000.25)
+    found = torch.autograd.grad(attention(q, k, v, return_lse=True)[1], (q, k), of_lse)
+    wanted = torch.autograd.grad(attention_and_lse(*wide)[1], wide[:2], of_lse.double())
+    for ours_, theirs in zip(found, wanted):
+        bound = 4 * torch.finfo(dtype).eps * 1000
+        torch.testing.assert_close(ours_.double(), theirs, atol=bound, rtol=bound / 1000)
+
+
+def test_gradients_through_merged_parts():
+    """Attention of two halves of the keys, merged by their lse, has the gradients of attention of all."""
+    from tenon.integrations.torch import attention
+
+    q, k, v = inputs(torch.float64, grad=True)
+    parts = [attention(q, k[:, :, half], v[:, :, half], return_lse=True) for half in (slice(0, 4), slice(4, 9))]
+    weights = torch.softmax(torch.stack([lse for _, lse in parts]), 0)[..., None]
+    merged = (weights * torch.stack([out for out, _ in parts])).sum(0)
+    torch.testing.assert_close(torch.autograd.grad(merged.square().sum(), (q, k, v)),
+                               torch.autograd.grad(ours(q, k, v).square().sum(), (q, k, v)), atol=1e-11, rtol=1e-9)
+
+
+def test_gradients_through_lse_of_a_query_without_keys():
+    from tenon.integrations.torch import attention
+
+    q, k, v = inputs(grad=True)
+    mask = torch.zeros(9, 9).masked_fill(torch.arange(9)[:, None] == 3, float("-inf"))
+    out, lse = attention(q, k, v, mask[None, None], return_lse=True)
+    for grad in torch.autograd.grad((out.sum() + lse.exp().sum()), (q, k, v)):
+        assert torch.isfinite(grad).all()
+    assert (torch.autograd.grad(attention(q, k, v, mask[None, None], return_lse=True)[1].sum(), q)[0][:, :, 3] == 0).all()
+
+
+def test_gradients_through_lse_of_functions_and_compilations():
+    from tenon.integrations.torch import attention
+
+    q, k, v = inputs(torch.float64)
+
+    def loss(run):
+        return lambda q: sum(x.square().sum() for x in run(q, k, v))
+
+    def found(q, k, v):
+        return attention(q, k, v, return_lse=True)
+
+    wanted = torch.func.grad(loss(attention_and_lse))(q)
+    torch.testing.assert_close(torch.func.grad(loss(found))(q), wanted, atol=1e-11, rtol=1e-9)
+    tracked = q.clone().requires_grad_()
+    compiled = torch.compile(loss(found), backend="aot_eager", fullgraph=True)
+    torch.testing.assert_close(torch.autograd.grad(compiled(tracked), tracked)[0], wanted, atol=1e-11, rtol=1e-9)
 
 
 def test_backward_keeps_the_settings_of_forward():

@@ -256,15 +256,43 @@ def _(grad: Any, query: Any, key: Any, value: Any, out: Any, lse: Any, mask: Any
     return mask.new_empty(mask.shape)
 
 
+_LSE_COLUMNS = 8  # at least 3, and a head size that kernels take
+
+
+def _with_lse_gradient(grad: Tensor, value: Tensor, out: Tensor, lse: Tensor,
+                       lse_grad: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
+    """The gradient of the scores is weights * (grad @ value.mT - sum(grad * out) + lse_grad). Kernels compute it without
+    the last term, so columns are added that subtract it from the sum of a row: 1 in grad, 0 in value, and in out the
+    parts of -lse_grad, which are rounded to out's dtype."""
+    rest = torch.where(lse == float("-inf"), 0, -lse_grad)  # a query without keys has no weights
+    parts = []
+    for _ in range(3 if out.dtype.itemsize < 4 else 1):
+        parts.append(rest.to(out.dtype))
+        rest = rest - parts[-1]
+    columns = torch.stack(parts, -1)
+    empty = _LSE_COLUMNS - len(parts)
+    pad = torch.nn.functional.pad
+    return (torch.cat((grad, pad(torch.ones_like(columns), (0, empty))), -1), pad(value, (0, _LSE_COLUMNS)),
+            torch.cat((out, pad(columns, (0, empty))), -1))
+
+
 def _setup(ctx: Any, inputs: Tuple[Any, ...], output: Tuple[Any, ...]) -> None:
+    ctx.set_materialize_grads(False)
     query, key, value, mask, *numbers = inputs
     ctx.save_for_backward(query, key, value, *output, mask)
     ctx.numbers = numbers
     ctx.settings = settings.current()
 
 
-def _gradients(ctx: Any, grad: Tensor, *_: Any) -> Tuple[Any, ...]:
+def _gradients(ctx: Any, grad: Optional[Tensor], lse_grad: Optional[Tensor], *_: Any) -> Tuple[Any, ...]:
     query, key, value, out, lse, seed, mask = ctx.saved_tensors
+    if grad is None and lse_grad is None:
+        return (None,) * 9
+    if grad is None:
+        grad = torch.zeros_like(out)
+    size = value.size(-1)
+    if lse_grad is not None:
+        grad, value, out = _with_lse_gradient(grad, value, out, lse, lse_grad)
     run = _TransformedBackward.apply if _is_transformed() else _backward
     with settings.resume(ctx.settings):
         grads = run(grad, query, key, value, out, lse, seed, mask, *ctx.numbers)
@@ -272,7 +300,10 @@ def _gradients(ctx: Any, grad: Tensor, *_: Any) -> Tuple[Any, ...]:
     if mask is not None and ctx.needs_input_grad[3]:
         _, causal, scale, softcap, _ = ctx.numbers
         of_mask = _mask_backward(grad, query, key, value, out, lse, mask, causal, scale, softcap)
-    return (*grads, of_mask, None, None, None, None, None)
+    of_query, of_key, of_value = grads
+    if lse_grad is not None:
+        of_value = of_value[..., :size]
+    return (of_query, of_key, of_value, of_mask, None, None, None, None, None)
 
 
 def _keep_nothing(ctx: Any, inputs: Tuple[Any, ...], output: Tuple[Any, ...]) -> None:
@@ -323,7 +354,7 @@ class _Transformed(torch.autograd.Function):
     @staticmethod
     def setup_context(ctx: Any, inputs: Tuple[Any, ...], output: Tuple[Any, ...]) -> None:
         _setup(ctx, inputs, output)
-        ctx.mark_non_differentiable(*output[1:])
+        ctx.mark_non_differentiable(output[2])
 
     backward = staticmethod(_gradients)
 
@@ -436,16 +467,14 @@ def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
 def attend_with_lse(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, dropout: float = 0.0,
                     causal: bool = False, scale: float | None = None, backend: str = "",
                     softcap: float = 0.0) -> Tuple[Tensor, Tensor]:
-    """As `attend`, and the logarithms of the sums of exponentials, [batch, heads, queries]. No gradients go through
-    these."""
+    """As `attend`, and the logarithms of the sums of exponentials, [batch, heads, queries]."""
     if _is_watched() or _any_autocast():
         query, key, value, mask = _autocast(query, key, value, mask)
     query, key, value, mask, needs = _prepare(query, key, value, mask, dropout, None)
     if dropout == 1.0:
         out, lse = attend_with_lse(query, key, value, mask, 0.0, causal, scale, backend, softcap)
         return out * 0.0, lse
-    out, lse = _train(needs, query, key, value, mask, dropout, causal, scale, softcap, backend)
-    return out, lse.detach()
+    return _train(needs, query, key, value, mask, dropout, causal, scale, softcap, backend)
 
 
 def _even(query: Tensor, key: Tensor, value: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
@@ -513,7 +542,7 @@ def attention(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = N
               layout: str = "bhld", backend: str = "", softcap: float = 0.0,
               sinks: Tensor | None = None, return_lse: bool = False) -> Any:
     """tenon.attention with gradients, of four dimensions. A backend that is named is required. With return_lse, a pair:
-    the result and its log-sum-exp, [batch, heads, queries], through which no gradients go."""
+    the result and its log-sum-exp, [batch, heads, queries], both with gradients."""
     _check_tensors(query=query, key=key, value=value, mask=mask, sinks=sinks)
     turned = bool(operators.layout_number(layout))
     if turned:
