@@ -13,14 +13,14 @@
 
 TN_BEGIN_DECLS
 
-/* Operands; those of norm and rotary from 2 on are in their headers. */
+/* Operands; those of norm and rotary from 2 on are in their headers. OTHER has in's dtype. */
 enum { TN_ELEMENTWISE_IN = 0, TN_ELEMENTWISE_OUT = 1, TN_ELEMENTWISE_OTHER = 2 };
 
 enum {
     TN_ELEMENTWISE_USES_STRIDES = 1 << 0,   /* an operand is not contiguous, not counting
                                                broadcasts */
     TN_ELEMENTWISE_USES_BROADCAST = 1 << 1, /* an input has stride 0; not weight, bias of norm */
-    TN_ELEMENTWISE_USES_OUT_DTYPE = 1 << 2, /* out's dtype differs from in's; not for cast     */
+    TN_ELEMENTWISE_USES_OUT_DTYPE = 1 << 2, /* in is f16 or bf16, out is f32; reduce has others */
     TN_ELEMENTWISE_USES_IN_PLACE = 1 << 3,  /* out is in: same memory, same layout             */
     TN_ELEMENTWISE_USES_LOG = 1 << 4,       /* softmax                                         */
     TN_ELEMENTWISE_USES_WEIGHT = 1 << 5,    /* norm                                            */

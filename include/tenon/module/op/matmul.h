@@ -23,11 +23,11 @@ enum { TN_OP_MATMUL = 1 };
 
 enum {
     TN_MATMUL_A = 0,
-    TN_MATMUL_B = 1,
-    TN_MATMUL_OUT = 2,
-    TN_MATMUL_BIAS = 3,
-    TN_MATMUL_SCALE_A = 4,
-    TN_MATMUL_SCALE_B = 5,
+    TN_MATMUL_B = 1,       /* A's dtype; beside an 8-bit float, either of the two        */
+    TN_MATMUL_OUT = 2,     /* default: A's dtype; f32 for 8-bit floats, i32 for i8       */
+    TN_MATMUL_BIAS = 3,    /* out's dtype                                                */
+    TN_MATMUL_SCALE_A = 4, /* f32                                                        */
+    TN_MATMUL_SCALE_B = 5, /* f32                                                        */
     TN_MATMUL_OPERANDS
 };
 
@@ -40,8 +40,8 @@ enum {
     TN_MATMUL_USES_BETA = 1 << 5,        /* beta is not 0                                      */
     TN_MATMUL_USES_BIAS = 1 << 6,        /* BIAS is present                                    */
     TN_MATMUL_USES_ACTIVATION = 1 << 7,  /* activation is not TN_ACT_NONE                      */
-    TN_MATMUL_USES_OUT_DTYPE = 1 << 8,   /* out's dtype is not the default for A and B         */
-    TN_MATMUL_USES_ACC = 1 << 9,         /* acc is not the default                             */
+    TN_MATMUL_USES_OUT_DTYPE = 1 << 8,   /* out: f32 for f16, bf16, i8; f16 or bf16 for 8 bits */
+    TN_MATMUL_USES_ACC = 1 << 9,         /* acc: A's dtype for f16 and bf16; f64 for f32       */
     TN_MATMUL_USES_SCALES = 1 << 10,     /* SCALE_A or SCALE_B is present                      */
     TN_MATMUL_USES_FAR_FACTORS = 1 << 11 /* alpha or beta is outside f32's range, where f32 is
                                             multiplied */
@@ -55,7 +55,7 @@ typedef struct tn_matmul_op {
     int64_t matrices;   /* product of the batch dimensions                               */
     int32_t batch_rank; /* number of dimensions before the last two                      */
     int32_t activation; /* TN_ACT_...                                                    */
-    tn_dtype acc;       /* dtype of the accumulator                                      */
+    tn_dtype acc;       /* default: f32 for 8- and 16-bit floats, i32 for i8, else A's dtype */
     int32_t grouped;    /* 1: one of several queued at once; the computation is the same */
     double alpha;
     double beta;

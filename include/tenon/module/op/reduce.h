@@ -1,5 +1,8 @@
 /* reduce: in is reduced over its last `axes` dimensions, which are 1 in out, with stride 0.
  *
+ * out has in's dtype. With the bit OUT_DTYPE, it is f32 for f16 and bf16, and i64 for sums of bool and
+ * for integers narrower than 64 bits.
+ *
  * Integer sums wrap in out's dtype. Over zero elements: sum is 0, prod 1, mean NaN; max and min
  * fail. If an element is NaN, max and min are NaN.
  *
