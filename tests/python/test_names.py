@@ -8,7 +8,8 @@ import pytest
 import tenon
 from tenon import _elementwise, _named
 
-MODULES = ["tenon", "tenon.backends", "tenon.errors", "tenon.lock", "tenon.operators", "tenon.platforms", "tenon.settings",
+MODULES = ["tenon", "tenon.backends", "tenon.errors", "tenon.integrations", "tenon.lock", "tenon.operators",
+           "tenon.platforms", "tenon.settings",
            *(f"tenon.backends.{name}" for name in tenon.backends.__all__
              if isinstance(getattr(tenon.backends, name), types.ModuleType))]
 
@@ -32,6 +33,16 @@ def test_modules_show_their_own_names(name):
     assert not [one for one in others if isinstance(getattr(module, one), (tuple, dict))]  # tables are the module's own
     for one in getattr(module, "__all__", ()):
         assert one in dir(module)
+
+
+@pytest.mark.parametrize("name", ["device_interface", "integrations.diffusers", "integrations.torch",
+                                  "integrations.transformers"])
+def test_modules_for_pytorch_show_their_own_names(name):
+    """As the others; not even helpers of the package itself."""
+    pytest.importorskip("torch", reason="PyTorch is not here")
+    module = importlib.import_module("tenon." + name)
+    assert sorted(dir(module)) == sorted(module.__all__)
+    assert {one: home(getattr(module, one)) for one in module.__all__} == dict.fromkeys(module.__all__, module.__name__)
 
 
 def values(x):

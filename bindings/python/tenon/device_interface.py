@@ -45,6 +45,8 @@ from ._handles import call, take
 from ._library import lib, text
 from ._op_overrides import INTERFACE, OpOverrides
 
+__all__ = ["Event", "Stream", "TenonInterface", "Worker", "device_module", "interface", "register"]
+
 # The names that Inductor's heuristics read, by Tenon's.
 NAMES = {
     "multi_processor_count": "multi_processor_count",
@@ -492,3 +494,7 @@ def _register_class(made: type[DeviceInterface], device_type: str | None,
     _torch_device.claim_name(device_type, made.__name__)
     _enter(device_type, made, OpOverrides("", device_type, INTERFACE.format(device_type)), generators)
     return made
+
+
+def __dir__() -> list[str]:
+    return __all__

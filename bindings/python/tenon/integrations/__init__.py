@@ -6,17 +6,20 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-
-NAMES = ("torch", "transformers", "diffusers")
+__all__ = ["diffusers", "torch", "transformers"]
 
 
 def __getattr__(name: str) -> Any:
     from importlib import import_module
 
-    if name not in NAMES:
+    if name not in __all__:
         raise AttributeError(f"module 'tenon.integrations' has no attribute {name!r}; there are: "
-                             + ", ".join(NAMES))
+                             + ", ".join(__all__))
     try:
         return import_module(f"{__name__}.{name}")
     except ModuleNotFoundError as error:
         raise AttributeError(f"tenon.integrations.{name} needs {error.name}, which is not here") from error
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -27,6 +27,8 @@ import torch
 
 from . import torch as _torch
 
+__all__ = ["calls", "forward", "register"]
+
 _calls = 0
 
 
@@ -79,3 +81,7 @@ def register(name: str = "tenon") -> str:
     member = _name_backend(attention_dispatch.AttentionBackendName, name.lower())
     attention_dispatch._AttentionBackendRegistry.register(member)(forward)
     return str(member.value)
+
+
+def __dir__() -> list[str]:
+    return __all__

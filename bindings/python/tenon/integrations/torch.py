@@ -38,6 +38,8 @@ from .. import _given, errors, operators, settings
 from .._calls import broadcast
 from . import _mask_gradient
 
+__all__ = ["attention", "scaled_dot_product_attention"]
+
 Tensor = torch.Tensor
 
 _MOST_SEED = 2**62
@@ -620,3 +622,7 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor,
             and (enable_gqa or query.size(1) == key.size(1))):
         return attend(query, key, value, attn_mask, dropout_p, is_causal, scale)
     return _attend_any(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -26,6 +26,8 @@ import torch
 from .. import errors
 from . import torch as _torch
 
+__all__ = ["calls", "forward", "register"]
+
 _calls = 0
 
 
@@ -96,3 +98,7 @@ def register(name: str = "tenon") -> str:
     AttentionInterface.register(name, forward)
     AttentionMaskInterface.register(name, sdpa_mask)
     return name
+
+
+def __dir__() -> list[str]:
+    return __all__
