@@ -4,7 +4,7 @@
 PREFIX = /usr/local
 SECONDS = 60
 GLIBC = 2.28
-.PHONY: help doctor test test-full attack build bench gpu-test hw-test cross-test libraries-test fuzz lint format wheel install clean
+.PHONY: help doctor test test-full attack build bench gpu-test hw-test cross-test libraries-test peers-test fuzz lint format wheel install clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.* ## /\1	/p' Makefile | while IFS='	' read -r t h; do \
@@ -50,6 +50,10 @@ cross-test: ## the core and its unit tests for Windows (wine) and aarch64 (qemu)
 libraries-test: ## the kernels that go through MKL, oneDNN, BLIS and OpenBLAS, with builds of each fetched for it
 	@scripts/setup build
 	@scripts/libraries
+
+peers-test: ## FastVideo's own tests of platforms and attention on Tenon's platforms; fetched for it
+	@scripts/setup build
+	@scripts/peers
 
 fuzz: ## every fuzzer for SECONDS=60
 	@scripts/setup test
