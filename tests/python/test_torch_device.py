@@ -2,6 +2,7 @@
 is a program of its own, as PyTorch takes one name and one guard for a process."""
 import os
 import pathlib
+import shutil
 
 import pytest
 
@@ -69,6 +70,59 @@ layer = torch.nn.Linear(3, 2).to("sample")
 torch.testing.assert_close(layer(a).cpu(), layer.cpu()(a.cpu()))
 assert "tensor" in repr(a) and "sample:0" in repr(a)
 """)
+
+
+TWO = """
+import pathlib, threading
+import torch, tenon
+from tenon import device_interface
+from tenon._handles import call
+from tenon._library import lib
+pathlib.Path("{folder}/two.device").write_text("[device two]\\nplatform = described\\nmemory = 64 MiB\\ncount = 2\\n")
+call(lib.tn_device_file_add, b"{folder}/two.device")
+made = device_interface.register("described")
+"""
+
+
+@pytest.mark.skipif(shutil.which("c++") is None or shutil.which("ninja") is None, reason="no C++ compiler and Ninja")
+def test_a_platform_of_two_devices(script, tmp_path):
+    """The second device can be current, also by PyTorch's guards; a backward pass runs on its tensors."""
+    script(TWO.format(folder=tmp_path) + """
+assert torch.accelerator.current_device_index() == made.current_device() == 0
+torch.accelerator.set_device_index(1)
+assert torch.accelerator.current_device_index() == made.current_device() == torch.described.current_device() == 1
+assert torch.empty(2, device="described").device == torch.device("described", 1)
+others = []
+thread = threading.Thread(target=lambda: others.append(made.current_device()))
+thread.start(), thread.join()
+assert others == [0]                                                         # each thread has its own
+with made.device(0):
+    assert torch.accelerator.current_device_index() == 0 and torch.empty(1, device="described").device.index == 0
+x = torch.full((3,), 2.0, device="described:1", requires_grad=True)
+(x * x).sum().backward()                                                     # on a thread that PyTorch starts
+assert x.grad.device == x.device and x.grad.tolist() == [4.0] * 3
+assert x.detach().to("described:0").cpu().tolist() == [2.0] * 3 and torch.accelerator.current_device_index() == 1
+try:
+    torch.accelerator.set_device_index(2)
+    raise SystemExit("a third device")
+except RuntimeError as error:
+    assert "no device described:2" in str(error), error
+""", TORCH_EXTENSIONS_DIR=str(tmp_path / "extensions"))
+
+
+def test_two_devices_without_a_compiler(script, tmp_path):
+    """The first device works as before, and the log says what does not."""
+    script(TWO.format(folder=tmp_path).replace("made =", """
+import logging
+logging.getLogger("torch.utils.cpp_extension").setLevel(logging.CRITICAL)    # which says what it thinks of compilers
+lines = []
+handler = logging.Handler()
+handler.emit = lambda record: lines.append(record.getMessage())
+logging.getLogger("tenon").addHandler(handler)
+made =""") + """
+assert lines and lines[0].startswith("PyTorch knows only the first device of described: "), lines
+assert torch.ones(3, device="described").tolist() == torch.ones(3, device="described:1").tolist() == [1.0] * 3
+""", CXX="/nowhere/c++", TORCH_EXTENSIONS_DIR=str(tmp_path / "extensions"))
 
 
 def test_an_interface_in_python(script):

@@ -15,6 +15,7 @@ from torch._C._autograd import DeviceType
 
 from . import _arrays, _log, _tensor, errors
 from ._devices import synchronize
+from ._library import lib
 from .operators import copy
 
 logger = _log.logger().getChild("device_interface")
@@ -83,7 +84,7 @@ def install(device_type: str, is_available: Callable[[], bool], platform: str) -
             return is_available()
 
     class Guard(_accelerators.DeviceGuard):  # type: ignore[misc, name-defined]
-        """PyTorch's guard of the type, whose current device is the first."""
+        """PyTorch's guard of the type, which knows the first device only."""
 
         def type_(self) -> Any:
             """The type it guards."""
@@ -92,7 +93,33 @@ def install(device_type: str, is_available: Callable[[], bool], platform: str) -
     _kept.extend((Hooks(), Guard()))
     _accelerators.register_python_privateuseone_hook(_kept[0])
     _accelerators.register_python_privateuseone_device_guard(_kept[1])
+    _guard_all_devices(platform)
     _Kernels(platform).register()
+
+
+def _guard_all_devices(platform: str) -> None:
+    """Replaces the guard where there is more than the one device that it knows."""
+    from . import _torch_guard
+
+    address = _platform_address(platform)
+    if lib.tn_platform_device_count(address) <= 1:
+        return
+    try:
+        _torch_guard.register(address)
+    except (ImportError, OSError, RuntimeError) as error:
+        logger.warning("PyTorch knows only the first device of %s: its guard for several could not be compiled: %s",
+                       platform, error)
+
+
+def _platform_address(platform: str) -> int:
+    from . import platforms
+
+    return platforms.platform(platform).address
+
+
+def _current_index(platform: str) -> int:
+    """The index of this thread's current device."""
+    return max(0, int(lib.tn_device_current(_platform_address(platform))))
 
 
 def _to_host(x: Any) -> Any:
@@ -160,7 +187,8 @@ class _Kernels:
         if memory_format not in (None, torch.contiguous_format):
             like = torch.empty(size, device="meta", memory_format=memory_format)
             return self.empty_strided(size, like.stride(), dtype=dtype, device=device)
-        index = 0 if device is None else torch.device(device).index or 0
+        index = None if device is None else torch.device(device).index
+        index = _current_index(self.platform) if index is None else index
         made = _tensor.empty(tuple(size), dtype or torch.get_default_dtype(), f"{self.platform}:{index}")
         raw = made._owned.raw
         _arrays.SPARE_NUMBERS[index] = raw.device_id
@@ -199,7 +227,7 @@ class _Kernels:
             self.told.add(name)
             logger.info("%s has no kernel for %s, and runs on the host", name, self.platform)
         where = next((x.device for x in torch.utils._pytree.tree_leaves((given, named)) if _is_ours(x)), None)
-        where = where or torch.device(spare_name(), 0)
+        where = where or torch.device(spare_name(), _current_index(self.platform))
         copies: dict[int, Any] = {}
 
         def to_host(x: Any) -> Any:
