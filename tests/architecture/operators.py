@@ -5,7 +5,8 @@
     operators.py --self-test builds a tree that exceeds the limit and expects the fault
 
 Outside its own folders and those of vendors' libraries, at most LIMIT hand-written product files may
-contain TN_OP_X or tn_x as a whole word.
+contain TN_OP_X or tn_x as a whole word. Each operator has a unit test, tests/unit/op_X.c or a part of an
+ops_*.c, and unit.stack calls it.
 """
 
 import os
@@ -15,7 +16,7 @@ import tempfile
 
 LIMIT = 5
 PLACES = ("src", "include", "backends", "cli", "bindings")
-SOURCES = (".c", ".h", ".cu", ".cuh", ".py", ".pyi")
+SOURCES = (".c", ".h", ".cu", ".cuh", ".py", ".pyi", ".hpp", ".rs", ".zig")
 
 
 def files(root):
@@ -48,10 +49,7 @@ def is_own(path, noun):
 
 def count(root):
     """{operator: files that know it and are not its own}"""
-    texts = {}
-    for path in files(root):
-        with open(os.path.join(root, path), encoding="utf-8", errors="replace") as file:
-            texts[path] = file.read()
+    texts = {path: read(os.path.join(root, path)) for path in files(root)}
     found = {}
     op = os.path.join(root, "src", "op")
     nouns = sorted(f for f in os.listdir(op) if os.path.isdir(os.path.join(op, f)))
@@ -63,9 +61,37 @@ def count(root):
     return found
 
 
+def read(path):
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+def write(path, text):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def untested(root, nouns):
+    """[(operator, what is missing)]. Calls in tests have the form tn_x(...) or MACRO(x, ...)."""
+    unit = os.path.join(root, "tests", "unit")
+    suites = {n: read(os.path.join(unit, n)) for n in sorted(os.listdir(unit))
+              if re.match(r"ops?_\w+\.c$", n)}
+    stack = read(os.path.join(unit, "stack_calls.def")) + "".join(
+        line for text in suites.values() for line in text.splitlines() if "unit.stack: OPERATOR" in line)
+    for noun in nouns:
+        call = re.compile(r"\btn_%s\b|\(%s," % (noun, noun))
+        if not any(call.search(text) for text in suites.values()):
+            yield noun, "a unit test: add tests/unit/op_%s.c" % noun
+        if not re.search(r"OPERATOR\(%s,|\btn_%s\(" % (noun, noun), stack):
+            yield noun, 'a call in unit.stack: add "unit.stack: OPERATOR(%s, ...)" to its unit test' % noun
+
+
 def report(root):
     found = count(root)
     faults = 0
+    for noun, missing in untested(root, found):
+        faults += 1
+        print("%s: expected %s" % (noun, missing))
     for noun, paths in found.items():
         if len(paths) > LIMIT:
             faults += 1
@@ -82,14 +108,19 @@ def self_test():
                       "backends/ref/sum_ref.c", "include/tenon/sum.h"]
                      + ["src/dispatch/f%d.c" % i for i in range(LIMIT)]):
             os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
-            with open(os.path.join(root, path), "w", encoding="utf-8") as file:
-                file.write("tn_sum(TN_OP_SUM)")
+            write(os.path.join(root, path), "tn_sum(TN_OP_SUM)")
+        test = os.path.join(root, "tests", "unit", "op_sum.c")
+        os.makedirs(os.path.dirname(test))
+        write(os.path.join(root, "tests", "unit", "stack_calls.def"), "")
+        is_missing = report(root)
+        write(test, "tn_sum(NULL);")
+        has_no_stack = report(root)
+        write(test, "/* unit.stack: OPERATOR(sum, .in = &in) */ tn_sum(NULL);")
         fits = report(root)
         os.makedirs(os.path.join(root, "cli"))
-        with open(os.path.join(root, "cli", "sum_too.c"), "w", encoding="utf-8") as file:
-            file.write("x = TN_OP_SUM;")
+        write(os.path.join(root, "cli", "sum_too.c"), "x = TN_OP_SUM;")
         exceeds = report(root)
-    ok = fits == 0 and exceeds == 1
+    ok = (is_missing, has_no_stack, fits, exceeds) == (2, 1, 0, 1)
     print("operators: self-test %s" % ("ok" if ok else "FAILED"))
     return 0 if ok else 1
 
