@@ -142,7 +142,9 @@ static bool limit_is_sound(const cache_request *request, bool prunes, uint64_t *
 
 int run_cache(const command *self, int count, char **arguments)
 {
-    static const char *const names[] = {"list", "prune", "clear"};
+    enum { LIST, PRUNE, CLEAR, ACTIONS };
+    static const option_action actions[ACTIONS] = {
+        [LIST] = {"list", "", 1, 1}, [PRUNE] = {"prune", "", 1, 1}, [CLEAR] = {"clear", "", 1, 1}};
     cache_request request = {0};
     uint64_t limit = TN_CACHE_LIMIT;
     const option_row rows[] = {
@@ -154,19 +156,8 @@ int run_cache(const command *self, int count, char **arguments)
     int code = options_read(self, rows, sizeof rows / sizeof rows[0], count, arguments);
     if (code != OPTIONS_RUN)
         return code;
-    const char *action = request.words.count ? request.words.texts[0] : names[0];
-    bool prunes = strcmp(action, "prune") == 0;
-    if (!limit_is_sound(&request, prunes, &limit))
+    int action = options_action(self, actions, ACTIONS, &request.words);
+    if (action < 0 || !limit_is_sound(&request, action == PRUNE, &limit))
         return EXIT_WRONG_USE;
-    if (prunes)
-        return run_with(self, &request, limit);
-    if (strcmp(action, "clear") == 0)
-        return run_with(self, &request, 0);
-    if (strcmp(action, "list") == 0)
-        return run_with(self, &request, UINT64_MAX);
-    tn_error err;
-    tn_fail(&err, TN_INVALID_ARGUMENT, 0, "",
-            "unknown action \"%.80s\": expected list, prune or clear%s", action,
-            suggestion(action, names, 3));
-    return report_request(who, &err);
+    return run_with(self, &request, action == PRUNE ? limit : action == CLEAR ? 0 : UINT64_MAX);
 }

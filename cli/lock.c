@@ -232,48 +232,22 @@ static int write_lock(const command *self, const lock_request *request)
     return status ? report_request(who, &err) : EXIT_DONE;
 }
 
-static const struct action {
-    const char *name;
-    const char *takes;
-    size_t least, most; /* number of words, including the action's name */
-    int (*run)(const command *self, const lock_request *request);
-} actions[] = {
-    {"write", "FILE PROBLEM...", 3, OPTION_VALUES_MAX, write_lock},
-    {"check", "FILE", 2, 2, check_lock},
-    {"diff", "FILE FILE", 3, 3, diff_locks},
+enum { WRITE, CHECK, DIFF, ACTIONS };
+static const option_action actions[ACTIONS] = {
+    [WRITE] = {"write", "FILE PROBLEM...", 3, OPTION_VALUES_MAX},
+    [CHECK] = {"check", "FILE", 2, 2},
+    [DIFF] = {"diff", "FILE FILE", 3, 3},
 };
-enum { ACTIONS = sizeof actions / sizeof actions[0] };
 
-/* Returns NULL and reports an error if there is no such action. */
-static const struct action *find_action(const char *name)
+/* Whether the options fit the action; reports an error otherwise. */
+static bool is_sound(int action, const lock_request *request)
 {
-    const char *names[ACTIONS];
-    tn_error err;
-    for (size_t i = 0; i < ACTIONS; i++) {
-        if (strcmp(actions[i].name, name) == 0)
-            return &actions[i];
-        names[i] = actions[i].name;
-    }
-    tn_fail(&err, TN_INVALID_ARGUMENT, 0, "",
-            "unknown action \"%.80s\": expected write, check or diff%s", name,
-            suggestion(name, names, ACTIONS));
-    (void)report_request(who, &err);
-    return NULL;
-}
-
-/* Whether the arguments fit the action; reports an error otherwise. */
-static bool is_sound(const struct action *action, const lock_request *request)
-{
-    if (request->strict && action->run != write_lock)
-        fprintf(stderr, "tenon%s: --strict is only for write\n", who);
-    else if (request->device.count && action->run != check_lock)
-        fprintf(stderr, "tenon%s: --device is only for check\n", who);
-    else if (request->words.count < action->least || request->words.count > action->most)
-        fprintf(stderr, "tenon%s: %s expects %s: tenon lock %s %s\n", who, action->name,
-                action->takes, action->name, action->takes);
-    else
-        return true;
-    return false;
+    const char *fault = request->strict && action != WRITE         ? "--strict is only for write"
+                        : request->device.count && action != CHECK ? "--device is only for check"
+                                                                   : NULL;
+    if (fault)
+        fprintf(stderr, "tenon%s: %s\n", who, fault);
+    return !fault;
 }
 
 int run_lock(const command *self, int count, char **arguments)
@@ -293,13 +267,14 @@ int run_lock(const command *self, int count, char **arguments)
     int code = options_read(self, rows, sizeof rows / sizeof rows[0], count, arguments);
     if (code != OPTIONS_RUN || (code = options_need(self, &rows[0])) != OPTIONS_RUN)
         return code;
-    const struct action *action = find_action(request.words.texts[0]);
-    if (!action || !is_sound(action, &request))
+    int action = options_action(self, actions, ACTIONS, &request.words);
+    if (action < 0 || !is_sound(action, &request))
         return EXIT_WRONG_USE;
     code = add_device_files(&request.files);
     if (code)
         return code;
-    if (action->run != diff_locks)
-        rules_say_unknown();
-    return action->run(self, &request);
+    if (action == DIFF)
+        return diff_locks(self, &request);
+    rules_say_unknown();
+    return action == WRITE ? write_lock(self, &request) : check_lock(self, &request);
 }

@@ -88,7 +88,7 @@ static int refuse_word(const command *self, const option_row *rows, size_t row_c
         else
             fprintf(stderr, "%s%s", row ? "no more than one " : "no argument",
                     row ? row->name : "");
-        fprintf(stderr, ", found \"%s\"\n", text_clean(word));
+        fprintf(stderr, ", got \"%s\"\n", text_clean(word));
         return EXIT_WRONG_USE;
     }
     word[strcspn(word, "=")] = '\0';
@@ -179,6 +179,36 @@ int options_need(const command *self, const option_row *row)
     fprintf(stderr, "tenon %s: needs %s %s: tenon %s %s\n", self->name,
             strchr("AEIOU", row->name[0]) ? "an" : "a", row->name, self->name, self->usage);
     return EXIT_WRONG_USE;
+}
+
+static int reject_action(const command *self, const option_action *actions, size_t count,
+                         const char *name)
+{
+    const char *names[OPTION_ACTIONS_MAX];
+    fprintf(stderr, "tenon %s: unknown action \"%.80s\": expected", self->name, text_clean(name));
+    for (size_t i = 0; i < count; i++) {
+        names[i] = actions[i].name;
+        fprintf(stderr, "%s %s", i == 0 ? "" : i + 1 < count ? "," : " or", names[i]);
+    }
+    fprintf(stderr, "%s\n", suggestion(name, names, count));
+    return -1;
+}
+
+int options_action(const command *self, const option_action *actions, size_t count,
+                   const option_values *words)
+{
+    size_t at = 0;
+    while (words->count > 0 && at < count && strcmp(actions[at].name, words->texts[0]) != 0)
+        at++;
+    if (at == count)
+        return reject_action(self, actions, count, words->texts[0]);
+    const option_action *action = &actions[at];
+    if (words->count == 0 || (words->count >= action->least && words->count <= action->most))
+        return (int)at;
+    fprintf(stderr, "tenon %s: %s expects %s: tenon %s %s%s%s\n", self->name, action->name,
+            action->takes[0] ? action->takes : "nothing more", self->name, action->name,
+            action->takes[0] ? " " : "", action->takes);
+    return -1;
 }
 
 int options_begin(int count, char **arguments, int *out_used)

@@ -25,7 +25,7 @@ typedef struct option_row {
     size_t most;           /* how often it may be given with a value */
 } option_row;
 
-enum { OPTIONS_RUN = -1 };
+enum { OPTIONS_RUN = -1, OPTION_ACTIONS_MAX = 8 };
 
 /* Parses `arguments` (those after the command's name) by `rows`. OPTIONS_RUN: continue. Otherwise
  * the exit code: help was requested and printed, or an error was reported. --help and --set always
@@ -45,6 +45,18 @@ size_t options_sets(void);
 /* Returns OPTIONS_RUN, or prints an error and returns EXIT_WRONG_USE if the row's words are
  * missing. */
 int options_need(const command *self, const option_row *row);
+
+/* An action of a command: the first of its words, and what follows it. */
+typedef struct option_action {
+    const char *name;
+    const char *takes;  /* "FILE FILE"; "" for nothing */
+    size_t least, most; /* number of words, including the name */
+} option_action;
+
+/* Returns the index of the action that the words begin with, 0 without words, or -1 after reporting
+ * an error: there is no such action, or too few or too many words follow it. */
+int options_action(const command *self, const option_action *actions, size_t count,
+                   const option_values *words);
 
 /* Parses the options before the command's name: `--set K=V`, repeatedly. *out_used is the number of
  * arguments used. Returns OPTIONS_RUN, or the exit code of an error that was reported. */

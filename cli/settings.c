@@ -190,51 +190,25 @@ static int run_set(const command *self, const settings_request *request)
     return EXIT_DONE;
 }
 
-static const struct action {
-    const char *name;
-    const char *takes; /* NULL for no argument */
-    int (*run)(const command *self, const settings_request *request);
-} actions[] = {{"list", NULL, run_list},
-               {"get", "K", run_one},
-               {"origin", "K", run_one},
-               {"set", "K=V", run_set}};
-enum { ACTIONS = sizeof actions / sizeof actions[0] };
+enum { LIST, GET, ORIGIN, SET, ACTIONS };
+static const option_action actions[ACTIONS] = {
+    [LIST] = {"list", "", 1, 1},
+    [GET] = {"get", "K", 2, 2},
+    [ORIGIN] = {"origin", "K", 2, 2},
+    [SET] = {"set", "K=V", 2, 2},
+};
 
-/* Returns NULL and reports an error if there is no such action. */
-static const struct action *find_action(const char *name)
-{
-    const char *names[ACTIONS];
-    tn_error err;
-    for (size_t i = 0; i < ACTIONS; i++) {
-        if (strcmp(actions[i].name, name) == 0)
-            return &actions[i];
-        names[i] = actions[i].name;
-    }
-    tn_fail(&err, TN_INVALID_ARGUMENT, 0, "",
-            "unknown action \"%.80s\": expected list, get, origin or set%s", name,
-            suggestion(name, names, ACTIONS));
-    (void)report_request(who, &err);
-    return NULL;
-}
-
-/* Whether the arguments fit the action; reports an error otherwise. */
-static bool is_sound(const command *self, const struct action *action,
-                     const settings_request *request)
+/* Whether the options fit the action; reports an error otherwise. */
+static bool is_sound(int action, const settings_request *request)
 {
     const char *fault = NULL;
-    bool lists = action->run == run_list;
-    if (request->save && action->run != run_set)
+    if (request->save && action != SET)
         fault = "--save is only for set";
-    else if (request->as_markdown && (!lists || request->as_json))
+    else if (request->as_markdown && (action != LIST || request->as_json))
         fault = "--markdown is only for list, without --json";
-    else if (lists && request->words.count > 1)
-        fault = "list takes no key";
     if (fault)
-        fprintf(stderr, "tenon %s: %s\n", self->name, fault);
-    else if (action->takes && request->words.count < 2)
-        fprintf(stderr, "tenon %s: %s expects a key: %s %s\n", self->name, action->name,
-                action->name, action->takes);
-    return !fault && (!action->takes || request->words.count == 2);
+        fprintf(stderr, "tenon%s: %s\n", who, fault);
+    return !fault;
 }
 
 int run_settings(const command *self, int count, char **arguments)
@@ -251,11 +225,10 @@ int run_settings(const command *self, int count, char **arguments)
     int code = options_read(self, rows, sizeof rows / sizeof rows[0], count, arguments);
     if (code != OPTIONS_RUN)
         return code;
-    const struct action *action =
-        request.words.count ? find_action(request.words.texts[0]) : &actions[0];
-    if (!action || !is_sound(self, action, &request))
+    int action = options_action(self, actions, ACTIONS, &request.words);
+    if (action < 0 || !is_sound(action, &request))
         return EXIT_WRONG_USE;
-    code = action->run(self, &request);
+    code = (action == LIST ? run_list : action == SET ? run_set : run_one)(self, &request);
     if (code == EXIT_DONE)
         rules_say_unknown();
     return code;

@@ -182,10 +182,10 @@ class One(Case):
 
     def test_a_key_is_needed_and_no_more(self):
         for action in ("get", "origin", "set"):
-            self.assertIn(f"{action} expects a key", self.refuse("settings", action))
+            self.assertIn(f"{action} expects K", self.refuse("settings", action))
             self.assertIn("no more than 2 words",
                           self.refuse("settings", action, "inference=1", "surplus"))
-        self.assertIn("list takes no key", self.refuse("settings", "list", "inference"))
+        self.assertIn("list expects nothing more", self.refuse("settings", "list", "inference"))
 
     def test_an_unknown_action(self):
         said = self.refuse("settings", "gte", "inference")
