@@ -183,8 +183,7 @@ static int read_seed(check_request *request)
     if (errno || *end || seed[0] < '0' || seed[0] > '9' || request->first == 0) {
         tn_error err;
         tn_fail(&err, TN_INVALID_ARGUMENT, 0, "",
-                "--seed: expected a number from 1 to %" PRIu64 ", found \"%.80s\"", UINT64_MAX,
-                seed);
+                "--seed: expected a number from 1 to %" PRIu64 ", got \"%.80s\"", UINT64_MAX, seed);
         return report_request(who, &err);
     }
     if (!request->seed.count)

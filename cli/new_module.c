@@ -169,7 +169,7 @@ static const new_module_kind *find_kind(const command *self, const char *name, c
         return found;
     fprintf(
         stderr,
-        "tenon %s: expected one kind of module for \"%s\", found %zu; use --platform, --kernel or "
+        "tenon %s: expected one kind of module for \"%s\", got %zu; use --platform, --kernel or "
         "--library\n",
         self->name, name, count);
     return NULL;

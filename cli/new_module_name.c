@@ -98,7 +98,7 @@ static void reject_path(const command *self, const new_module_kind *kind, const 
     char legal[NAME_MOST + 1];
     const char *last = strrchr(name, '/');
     make_legal(last + 1, legal);
-    fprintf(stderr, "tenon %s: expected a name, found the path \"%s\"", self->name, name);
+    fprintf(stderr, "tenon %s: expected a name, got the path \"%s\"", self->name, name);
     if (legal[0] && last > name)
         fprintf(stderr, "; did you mean %s --%s --dir %.*s?", legal, kind->word, (int)(last - name),
                 name);
@@ -112,7 +112,7 @@ static void reject_illegal(const command *self, const char *name)
     fprintf(
         stderr,
         "tenon %s: a module name has 1 to %d characters of a-z 0-9 - _ and begins with a letter "
-        "or digit; found \"%.80s\"%s%s%s\n",
+        "or digit; got \"%.80s\"%s%s%s\n",
         self->name, NAME_MOST, name, legal[0] ? "; did you mean " : "", legal, legal[0] ? "?" : "");
 }
 

@@ -201,8 +201,8 @@ static tn_status read_entry(const tn_description_entry *entry, described_behavio
             continue;
         if (!rows[i].kind->read(entry->value, &value))
             return tn_fail(err, TN_INVALID_ARGUMENT, 0, "described: describe",
-                           "%s: %s = \"%s\": needs %s", entry->origin, entry->key,
-                           show(entry->value).text, rows[i].kind->needs);
+                           "%s: %s: expected %s, got \"%s\"", entry->origin, entry->key,
+                           rows[i].kind->needs, show(entry->value).text);
         memcpy((char *)out + rows[i].offset, &value, sizeof value);
         return TN_OK;
     }

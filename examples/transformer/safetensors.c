@@ -258,7 +258,7 @@ static tn_status check_tensors(st_file *file, const char *data, tn_error *err)
         if (file->tensors[i].data != data)
             status =
                 tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                        "tensor %s: expected its data after that of the tensor before it, found a "
+                        "tensor %s: expected its data after that of the tensor before it, got a "
                         "gap or an overlap",
                         names[i]);
         data += file->tensors[i].bytes;
@@ -282,7 +282,7 @@ static tn_status read_header(st_file *file, tn_error *err)
     uint64_t length = 0;
     if (file->size < LENGTH_BYTES)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "expected a safetensors file, found %llu bytes",
+                       "expected a safetensors file, got %llu bytes",
                        (unsigned long long)file->size);
     for (int i = LENGTH_BYTES; i-- > 0;)
         length = length << 8 | (unsigned char)file->bytes[i];

@@ -48,7 +48,7 @@ tn_status tn_allocator_set(const tn_allocator *allocator, tn_error *err)
     int64_t used = atomic_load(&blocks);
     if (allocator && !TN_HAS(allocator, tn_allocator, release))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "allocator->struct_size needs at least %zu, found %zu",
+                       "allocator->struct_size: expected at least %zu, got %zu",
                        TN_UP_TO(tn_allocator, release), allocator->struct_size);
     if (allocator && (!allocator->alloc || !allocator->release))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "allocator->%s is NULL",

@@ -106,9 +106,9 @@ static tn_status fail_corrupt(const reader *r, const char *expected)
     size_t column = 1;
     for (size_t i = r->at; i > r->begin && r->text[i - 1] != '\n'; i--)
         column += !tni_utf8_continues(r->text[i - 1]);
-    return tn_fail(r->err, TN_CORRUPT, 0, "form", "%s:%zu: found %s, expected %s",
-                   tni_form_place(r->origin, r->line, place), column, describe_found(r, room),
-                   expected);
+    return tn_fail(r->err, TN_CORRUPT, 0, "form", "%s:%zu: expected %s, got %s",
+                   tni_form_place(r->origin, r->line, place), column, expected,
+                   describe_found(r, room));
 }
 
 /* Checks every character, including comments, so that the passes need not check encodings again. */
@@ -393,8 +393,8 @@ tn_status tni_form_parse(const char *text, size_t length, const char *origin, tn
                 .origin = origin,
                 .err = err};
     if (length > TNI_FORM_LIMIT)
-        return tn_fail(err, TN_CORRUPT, 0, "form", "%s: found %zu bytes, expected at most %d",
-                       origin, length, TNI_FORM_LIMIT);
+        return tn_fail(err, TN_CORRUPT, 0, "form", "%s: expected at most %d bytes, got %zu", origin,
+                       TNI_FORM_LIMIT, length);
     tn_status status = check_characters(&r);
     if (!status)
         status = read_all(&r);

@@ -52,7 +52,7 @@ typedef struct tni_form_section {
 
 /* Parses `length` bytes of `text`, which needs no terminator. `origin` names the text in messages
  * ("config"). Fails with TN_CORRUPT and a message with the line, the column in characters, what was
- * found and what was expected: "config:3:7: found the end of the line, expected '='"; there is no
+ * expected and what was found: "config:3:7: expected '=', got the end of the line"; there is no
  * partial result. One allocation, bounded by a small multiple of `length`; time O(length). The
  * first section is the unnamed one; it always exists. */
 tn_status tni_form_parse(const char *text, size_t length, const char *origin, tni_form **out,

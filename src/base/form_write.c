@@ -36,8 +36,8 @@ static const char *first_illegal_in_name(const char *name)
 static tn_status reject_text(const char *text, const char *fault, const char *needed, tn_error *err)
 {
     if (*text == '\0')
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, "form", "%s; found nothing", needed);
-    return tn_fail(err, TN_INVALID_ARGUMENT, 0, "form", "%s; found byte 0x%02x after \"%.*s\"",
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, "form", "%s; got nothing", needed);
+    return tn_fail(err, TN_INVALID_ARGUMENT, 0, "form", "%s; got byte 0x%02x after \"%.*s\"",
                    needed, (unsigned)(unsigned char)*fault, (int)(fault - text), text);
 }
 
@@ -107,10 +107,11 @@ tn_status tni_form_write_section(tni_buffer *to, const char *name, tn_error *err
     size_t before = to->length;
     const char *fault = first_illegal_in_name(name);
     if (fault == name || *fault)
-        return reject_text(name, fault,
-                           "a section's name needs UTF-8 text without ']', control characters and "
-                           "blanks at its ends",
-                           err);
+        return reject_text(
+            name, fault,
+            "a section's name: expected UTF-8 text without ']', control characters and "
+            "blanks at its ends",
+            err);
     tni_buffer_add(to, before ? "\n[" : "[");
     tni_buffer_add(to, name);
     tni_buffer_add(to, "]\n");
@@ -122,12 +123,13 @@ tn_status tni_form_write_entry(tni_buffer *to, const char *key, const char *valu
     size_t before = to->length;
     const char *fault = first_illegal_in_key(key), *invalid = first_invalid(value);
     if (fault == key || *fault)
-        return reject_text(key, fault, "a key needs one or more " TNI_FORM_KEY_WORD, err);
+        return reject_text(key, fault, "a key: expected one or more " TNI_FORM_KEY_WORD, err);
     if (*invalid)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, "form",
-                       "a value needs UTF-8 text; found byte 0x%02x at offset %zu of the value of "
-                       "\"%s\"",
-                       (unsigned)(unsigned char)*invalid, (size_t)(invalid - value), key);
+        return tn_fail(
+            err, TN_INVALID_ARGUMENT, 0, "form",
+            "a value: expected UTF-8 text; got byte 0x%02x at offset %zu of the value of "
+            "\"%s\"",
+            (unsigned)(unsigned char)*invalid, (size_t)(invalid - value), key);
     tni_buffer_add(to, key);
     tni_buffer_add(to, " = ");
     if (fits_plain(value))

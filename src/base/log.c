@@ -31,13 +31,13 @@ tn_status tn_log_set(const tn_log_sink *sink, tn_error *err)
     const char *where = "tn_log_set";
     if (sink && !TN_HAS(sink, tn_log_sink, level))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "sink->struct_size needs at least %zu, found %zu",
+                       "sink->struct_size: expected at least %zu, got %zu",
                        TN_UP_TO(tn_log_sink, level), sink->struct_size);
     if (sink && !sink->write)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "sink->write is NULL");
     if (sink && (sink->level < TN_LOG_OFF || sink->level > TN_LOG_DEBUG))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "sink->level needs %d (off) to %d (debug), found %d", TN_LOG_OFF,
+                       "sink->level: expected %d (off) to %d (debug), got %d", TN_LOG_OFF,
                        TN_LOG_DEBUG, (int)sink->level);
     atomic_store(&current, sink);
     return TN_OK;

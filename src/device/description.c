@@ -108,7 +108,7 @@ static tn_status check_features(const reader *r, const tni_form_section *in,
     if (!draft->cpu_features || strcmp(draft->platform, "cpu") == 0)
         return TN_OK;
     return tni_schema_reject(&r->source, tni_section_entry(in, "features")->line,
-                             "features: expected platform = cpu, found \"%s\"", draft->platform);
+                             "features: expected platform = cpu, got \"%s\"", draft->platform);
 }
 
 static void add_own(const reader *r, const tni_form_entry *entry)
@@ -142,12 +142,12 @@ static tn_status read_section(reader *r, const tni_form_section *in, struct draf
     *out = (struct draft){.count = 1, .properties = {.struct_size = sizeof out->properties}};
     if (in->count > MOST_KEYS)
         return tni_schema_reject(&r->source, in->line,
-                                 "found %zu keys in one section, expected at most %d", in->count,
-                                 MOST_KEYS);
+                                 "expected at most %d keys in one section, got %zu", MOST_KEYS,
+                                 in->count);
     tn_status status = tni_schema_read(&r->source, &schema, in, out);
     if (!status && !out->platform)
         status = tni_schema_reject(&r->source, in->line,
-                                   "expected a platform, such as platform = cuda; found none");
+                                   "expected a platform, such as platform = cuda; got none");
     for (size_t i = 0; i < in->count && !status; i++) {
         if (strncmp(in->entries[i].key, OWN_PREFIX, strlen(OWN_PREFIX)) == 0)
             add_own(r, &in->entries[i]);
@@ -165,13 +165,13 @@ static tn_status read_name(const reader *r, const tni_form_section *in, const ch
     const char *rest = tni_section_name(in, "device");
     if (!rest)
         return tni_schema_reject(&r->source, in->line,
-                                 "found section [%s], expected [device] or [device NAME]",
+                                 "expected [device] or [device NAME], got section [%s]",
                                  tni_show(in->name).text);
     rest += strspn(rest, " ");
     if (*rest && !tni_name_is_legal(rest, "", TNI_NAME_MAX))
         return tni_schema_reject(&r->source, in->line,
-                                 "found [%s], expected a name of 1 to %d of a-z 0-9 - _",
-                                 tni_show(in->name).text, TNI_NAME_MAX);
+                                 "expected a name of 1 to %d of a-z 0-9 - _, got [%s]",
+                                 TNI_NAME_MAX, tni_show(in->name).text);
     *out = rest;
     return TN_OK;
 }
@@ -200,8 +200,8 @@ static tn_status add_items(const reader *r, const tni_form_section *in, const ch
     void *items = into->items;
     if (needed > MOST_DEVICES)
         return tni_schema_reject(&r->source, in->line,
-                                 "found %zu devices up to here, expected at most %d", needed,
-                                 MOST_DEVICES);
+                                 "expected at most %d devices, got %zu up to here", MOST_DEVICES,
+                                 needed);
     if (!tni_array_reserve(&items, &into->capacity, into->count, needed, sizeof(struct item)))
         return tni_no_memory(r->source.err, "description", r->source.origin);
     into->items = items;
@@ -259,7 +259,7 @@ static tn_status read_all(reader *r)
             &r->source, before->entries[0].line, "%s = \"%s\": expected [device] before it",
             tni_show(before->entries[0].key).text, tni_show(before->entries[0].value).text);
     if (sections == 1)
-        return tni_schema_reject(&r->source, 1, "expected a section [device], found none");
+        return tni_schema_reject(&r->source, 1, "expected a section [device], got none");
     if (!reserve_entries(r->into))
         return tni_no_memory(r->source.err, "description", r->source.origin);
     for (size_t i = 1; i < sections && !status; i++)

@@ -309,7 +309,7 @@ static tn_status not_prepared(const tni_question *question, const key *k, tn_err
     write_unaligned(question, k, &other);
     if (other.length > 0)
         status = tn_fail(err, TN_REFUSED, 0, where,
-                         "%s the existing plan needs memory aligned as in %.150s, found %.150s; "
+                         "%s the existing plan: expected memory aligned as in %.150s, got %.150s; "
                          "align the memory, or prepare the problem with tn_prepare for this "
                          "alignment",
                          why, tni_buffer_text(&other), tni_buffer_text(&text));

@@ -82,11 +82,11 @@ static void write_subject(const tn_refusal *why, char *out, size_t size)
     bool told = strstr(why->text, why->what) || strcmp(why->what, tn_refusal_name(why->code)) == 0;
     switch (numbers_of(why)) {
     case AMOUNTS:
-        snprintf(out, size, "%s needs %" PRId64 ", found %" PRId64, why->what, why->needed,
+        snprintf(out, size, "%s: expected %" PRId64 ", got %" PRId64, why->what, why->needed,
                  why->found);
         break;
     case DTYPES:
-        snprintf(out, size, "%s needs %s, found %s", why->what,
+        snprintf(out, size, "%s: expected %s, got %s", why->what,
                  tn_dtype_name((tn_dtype)why->needed), tn_dtype_name((tn_dtype)why->found));
         break;
     case NO_NUMBERS:

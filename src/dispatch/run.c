@@ -29,8 +29,8 @@ tn_status tni_workspace_check(const tni_call_args *args, const tn_kernel_row *ro
         (args->workspace_bytes >= needed && alignment_of(args->workspace) == TN_OP_ALIGNMENT_MAX))
         return TN_OK;
     return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                   "workspace: %s needs %llu bytes aligned to %d, got %llu aligned to %d",
-                   row->name, (unsigned long long)needed, TN_OP_ALIGNMENT_MAX,
+                   "workspace: expected %llu bytes aligned to %d for %s, got %llu aligned to %d",
+                   (unsigned long long)needed, TN_OP_ALIGNMENT_MAX, row->name,
                    (unsigned long long)args->workspace_bytes, alignment_of(args->workspace));
 }
 

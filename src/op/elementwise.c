@@ -23,7 +23,7 @@ tn_status tni_elementwise_args(const char *where, const void *args, size_t neede
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "args is NULL");
     if (*(const size_t *)args < needed)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "args->struct_size needs at least %zu, found %zu", needed,
+                       "args->struct_size: expected at least %zu, got %zu", needed,
                        *(const size_t *)args);
     return TN_OK;
 }
@@ -40,7 +40,7 @@ tn_status tni_elementwise_reserved(const char *where, const char *name, uint32_t
 tn_status tni_elementwise_switch(const char *where, const char *name, int32_t value, tn_error *err)
 {
     if (value & ~1)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s needs 0 or 1, found %d", name,
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s: expected 0 or 1, got %d", name,
                        (int)value);
     return TN_OK;
 }
@@ -58,7 +58,7 @@ tn_status tni_elementwise_check_kind(const tn_op *op, tn_error *err)
         count++;
     if (TN_PARAMS(op, elementwise)->kind < 0 || TN_PARAMS(op, elementwise)->kind >= count)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op),
-                       "kind needs 0 (%s) to %d (%s), found %d", words[0], (int)count - 1,
+                       "kind: expected 0 (%s) to %d (%s), got %d", words[0], (int)count - 1,
                        words[count - 1], (int)TN_PARAMS(op, elementwise)->kind);
     return TN_OK;
 }
@@ -95,7 +95,7 @@ tn_status tni_elementwise_check_family(const tn_op *op, uint32_t families, tn_er
         return TN_OK;
     write_families(families, text, sizeof text);
     return tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op),
-                   "%s: in needs %s, found %s; cast it first", tni_elementwise_kind(op), text,
+                   "%s: in: expected %s, got %s; cast it first", tni_elementwise_kind(op), text,
                    tn_dtype_name(in));
 }
 
@@ -104,7 +104,7 @@ tn_status tni_elementwise_check_floats(const tn_op *op, tn_error *err)
     tn_dtype in = op->operand[TN_ELEMENTWISE_IN].dtype;
     if (in != TN_F64 && in != TN_F32 && in != TN_F16 && in != TN_BF16)
         return tn_fail(err, TN_UNSUPPORTED, 0, where_of(op),
-                       "in is of %s; needs f64, f32, f16 or bf16", tn_dtype_name(in));
+                       "in: expected f64, f32, f16 or bf16, got %s", tn_dtype_name(in));
     return TN_OK;
 }
 
@@ -119,7 +119,7 @@ tn_status tni_elementwise_check_out(const tn_op *op, tn_error *err)
     if (out == in || out == tni_elementwise_wider(in))
         return TN_OK;
     return tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op),
-                   "out needs the dtype of in, %s%s, found %s", tn_dtype_name(in),
+                   "out: expected the dtype of in, %s%s, got %s", tn_dtype_name(in),
                    tni_elementwise_wider(in) ? ", or f32" : "", tn_dtype_name(out));
 }
 
@@ -127,7 +127,7 @@ tn_status tni_elementwise_check_rank(const tn_op *op, tn_error *err)
 {
     if (op->operand[TN_ELEMENTWISE_IN].rank < 1)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op),
-                       "in needs at least 1 dimension, found 0");
+                       "in: expected at least 1 dimension, got 0");
     return TN_OK;
 }
 
@@ -136,13 +136,13 @@ tn_status tni_elementwise_check_shape(const tn_op *op, tn_error *err)
     const tn_layout *in = &op->operand[TN_ELEMENTWISE_IN], *out = &op->operand[TN_ELEMENTWISE_OUT];
     if (out->rank != in->rank)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op),
-                       "out needs %d dimensions, as in has, found %d", (int)in->rank,
+                       "out: expected %d dimensions, as in has, got %d", (int)in->rank,
                        (int)out->rank);
     for (int32_t i = 0; i < in->rank; i++) {
         if (out->shape[i] != in->shape[i])
             return tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op),
-                           "out: dimension %d needs %" PRId64 ", as in has, found %" PRId64, (int)i,
-                           in->shape[i], out->shape[i]);
+                           "out: dimension %d: expected %" PRId64 ", as in has, got %" PRId64,
+                           (int)i, in->shape[i], out->shape[i]);
     }
     return TN_OK;
 }
@@ -153,7 +153,7 @@ tn_status tni_elementwise_check_table(const tn_op *op, int32_t index, tn_error *
     if (!its || its == in || its == TN_F32)
         return TN_OK;
     return tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op),
-                   "%s needs the dtype of in, %s%s, found %s",
+                   "%s: expected the dtype of in, %s%s, got %s",
                    tni_op_class_of(op->kind)->operands[index], tn_dtype_name(in),
                    in == TN_F32 ? "" : ", or f32", tn_dtype_name(its));
 }

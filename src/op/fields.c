@@ -37,7 +37,7 @@ const char *tni_fields_take(tni_fields *fields, const char *key)
 static tn_status reject_value(const tni_fields *fields, const char *key, const char *value,
                               const char *need, tn_error *err)
 {
-    return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%.120s: %s needs %s, found \"%.40s\"",
+    return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%.120s: %s: expected %s, got \"%.40s\"",
                    fields->problem, key, need, value);
 }
 
@@ -132,7 +132,7 @@ tn_status tni_fields_strides(tni_fields *fields, const char *key, tn_layout *lay
         tni_fields_list(fields, key, ';', INT64_MIN, layout->stride, TN_OP_RANK_MAX, &count, err);
     if (!status && count >= 0 && count != layout->rank)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "%.120s: %s needs %d strides, one for each dimension, found %d",
+                       "%.120s: %s: expected %d strides, one for each dimension, got %d",
                        fields->problem, key, (int)layout->rank, (int)count);
     return status;
 }

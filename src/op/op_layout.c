@@ -69,15 +69,17 @@ tn_status tni_layout_broadcast(tn_layout *layout, const int64_t *shape, int32_t 
 {
     int32_t missing = rank - layout->rank;
     if (missing < 0)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s has %d dimensions; needs at most %d",
-                       name, (int)layout->rank, (int)rank);
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "%s: expected at most %d dimensions, got %d", name, (int)rank,
+                       (int)layout->rank);
     if (missing == 0 && memcmp(layout->shape, shape, (size_t)rank * sizeof *shape) == 0)
         return TN_OK;
     for (int32_t i = rank; i-- > 0;) {
         int64_t found = i < missing ? 1 : layout->shape[i - missing];
         if (found != shape[i] && found != 1)
             return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                           "%s: dimension %d needs %" PRId64 ", or 1 to serve all, found %" PRId64,
+                           "%s: dimension %d: expected %" PRId64
+                           ", or 1 to serve all, got %" PRId64,
                            name, (int)(i - missing), shape[i], found);
         layout->stride[i] = found == shape[i] && i >= missing ? layout->stride[i - missing] : 0;
         layout->shape[i] = shape[i];

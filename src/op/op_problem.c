@@ -36,13 +36,14 @@ static tn_status add_field(tni_fields *fields, char *text, tn_error *err)
 {
     char *equals = strchr(text, '=');
     if (!equals || equals == text || !equals[1])
-        return reject_problem(fields->problem, err, "\"%.40s\" needs the form key=value", text);
+        return reject_problem(fields->problem, err, "expected the form key=value, got \"%.40s\"",
+                              text);
     *equals = '\0';
     if (!is_legal(text, "") || !is_legal(equals + 1, ";:"))
         return reject_problem(fields->problem, err, "%.40s=%.40s has characters that no field has",
                               text, equals + 1);
     if (fields->count == TNI_FIELDS_MOST)
-        return reject_problem(fields->problem, err, "needs at most %d fields", TNI_FIELDS_MOST);
+        return reject_problem(fields->problem, err, "expected at most %d fields", TNI_FIELDS_MOST);
     for (size_t i = 0; i < fields->count; i++) {
         if (strcmp(fields->field[i].key, text) == 0)
             return reject_problem(fields->problem, err, "%.40s occurs twice", text);
@@ -98,7 +99,7 @@ static tn_status parse_alignments(tni_fields *fields, tn_op *op, tn_error *err)
         present += op->operand[i].dtype != TN_DTYPE_NONE;
     if (count != present)
         return reject_problem(fields->problem, err,
-                              "align needs %d numbers, one for each operand, found %d",
+                              "align: expected %d numbers, one for each operand, got %d",
                               (int)present, (int)count);
     for (int32_t i = 0, at = 0; i < op->count; i++) {
         if (!op->operand[i].dtype)
@@ -106,7 +107,7 @@ static tn_status parse_alignments(tni_fields *fields, tn_op *op, tn_error *err)
         int64_t value = values[at++];
         if (value > TN_OP_ALIGNMENT_MAX || (value & (value - 1)))
             return reject_problem(fields->problem, err,
-                                  "align needs powers of two up to %d, found %lld",
+                                  "align: expected powers of two up to %d, got %lld",
                                   TN_OP_ALIGNMENT_MAX, (long long)value);
         op->operand[i].alignment = value;
     }
@@ -191,7 +192,8 @@ static tn_status parse_head(tni_fields *fields, const tni_op_class **out_class, 
         return reject_problem(fields->problem, err, "no operator \"%.40s\"; there are %s%s", op,
                               list_ops(all), tni_words_hint(tni_op_class_nearest(op), hint));
     if (!dtype)
-        return reject_problem(fields->problem, err, "needs the form %s:DTYPE:FIELD=VALUE,...", op);
+        return reject_problem(fields->problem, err, "expected the form %s:DTYPE:FIELD=VALUE,...",
+                              op);
     *out_dtype = tni_dtype_find(dtype);
     if (!*out_dtype)
         return reject_problem(fields->problem, err, "no dtype \"%.40s\"%s", dtype,
@@ -211,7 +213,7 @@ tn_status tni_problem_parse(const char *text, tn_op *out, char *out_device, size
     if (!text)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "the problem is NULL");
     if (strlen(text) >= sizeof fields.text)
-        return reject_problem(text, err, "needs at most %zu bytes, found %zu",
+        return reject_problem(text, err, "expected at most %zu bytes, got %zu",
                               sizeof fields.text - 1, strlen(text));
     tn_text_fit(fields.text, sizeof fields.text, text);
     const char *device = cut(fields.text, '@');
@@ -219,7 +221,7 @@ tn_status tni_problem_parse(const char *text, tn_op *out, char *out_device, size
         return reject_problem(text, err, "@ must be followed by a device, as in @cpu:0");
     device = device ? device : "";
     if (strlen(device) >= size)
-        return reject_problem(text, err, "the device's name needs at most %zu bytes, found %zu",
+        return reject_problem(text, err, "the device's name: expected at most %zu bytes, got %zu",
                               size - 1, strlen(device));
     tn_status status = parse_head(&fields, &class, &dtype, &rest, err);
     if (!status && rest)

@@ -158,13 +158,13 @@ tn_status tn_parallel_engine_set(const tn_parallel_engine *engine, tn_error *err
     const char *where = "tn_parallel_engine_set";
     if (engine && !TN_HAS(engine, tn_parallel_engine, threads))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "engine->struct_size needs at least %zu, found %zu",
+                       "engine->struct_size: expected at least %zu, got %zu",
                        TN_UP_TO(tn_parallel_engine, threads), engine->struct_size);
     if (engine && !engine->parallel_for)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "engine->parallel_for is NULL");
     if (engine && engine->threads < 1)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "engine->threads needs at least 1, found %d", (int)engine->threads);
+                       "engine->threads: expected at least 1, got %d", (int)engine->threads);
     tn_parallel_engine copy = {.struct_size = sizeof copy};
     if (engine) {
         copy.self = engine->self;
@@ -218,7 +218,7 @@ tn_status tni_parallel_threads_set(int32_t threads, tni_pool **out_ended, tn_err
     const char *where = "tn_parallel_threads_set";
     if (threads < 0 || threads > TNI_POOL_THREADS_MAX)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "threads needs 0 (all available processors) to %d, found %d",
+                       "threads: expected 0 (all available processors) to %d, got %d",
                        (int)TNI_POOL_THREADS_MAX, (int)threads);
     lock();
     bool busy = process.running != 0 || tni_pool_inside();

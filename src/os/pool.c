@@ -449,7 +449,7 @@ tn_status tni_pool_create(int32_t threads, tni_pool **out, tn_error *err)
     const char *where = "tni_pool_create";
     size_t bytes;
     if (threads < 1 || threads > TNI_POOL_THREADS_MAX)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "threads needs 1 to %d, found %d",
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "threads: expected 1 to %d, got %d",
                        (int)TNI_POOL_THREADS_MAX, (int)threads);
     if (!tni_mul_size((size_t)threads - 1, sizeof(tni_thread), &bytes) ||
         !tni_add_size(bytes, sizeof(tni_pool), &bytes))

@@ -22,7 +22,7 @@ void tni_library_version(const char *library, char room[TNI_VERSION_ROOM]);
 /* Each function adds to a line. Only the first word of `version` is shown: "openblas 0.3.21,
  * run-to-run, workspace 64 KiB" */
 void tni_phrase_candidate(const tn_candidate *candidate, const char *version, tni_line *out);
-/* "shape: k needs 32, found 30; pad it"; if something is just present or absent, the text has no
+/* "shape: k: expected 32, got 30; pad it"; if something is just present or absent, the text has no
  * numbers. */
 void tni_phrase_refusal(const tn_refusal *why, tni_line *out);
 /* "avoided by the rule avoid:library:openblas"; or nothing. */

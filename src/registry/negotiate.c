@@ -23,7 +23,7 @@ static tn_status check_abi(tni_record *record, const tn_module *table)
 {
     if (!TN_HAS(table, tn_module, abi_minor))
         return tni_record_stop(record, TN_INCOMPATIBLE, "begin the table like tn_module",
-                               "its table's struct_size needs at least %zu, found %zu",
+                               "its table's struct_size: expected at least %zu, got %zu",
                                TN_UP_TO(tn_module, abi_minor), table->struct_size);
     record->abi_major = table->abi_major;
     record->abi_minor = table->abi_minor;
@@ -40,7 +40,7 @@ static tn_status check_abi(tni_record *record, const tn_module *table)
                                TN_MODULE_ABI_MAJOR, TN_MODULE_ABI_MINOR);
     if (!TN_HAS(table, tn_module, communicators))
         return tni_record_stop(record, TN_INCOMPATIBLE, "set struct_size to the table's sizeof",
-                               "its table's struct_size needs at least %zu, found %zu",
+                               "its table's struct_size: expected at least %zu, got %zu",
                                TN_UP_TO(tn_module, communicators), table->struct_size);
     return TN_OK;
 }
@@ -57,8 +57,8 @@ static tn_status check_table(tni_record *record, const tn_module *table)
     if (!table->name || !tni_name_is_legal(table->name, "", TNI_NAME_MAX))
         return tni_record_stop(
             record, TN_INVALID_ARGUMENT, "give the module a valid name",
-            "its name needs 1 to %d of a-z 0-9 - _, beginning with a letter or digit; "
-            "found \"%.60s\"",
+            "its name: expected 1 to %d of a-z 0-9 - _, beginning with a letter or digit; "
+            "got \"%.60s\"",
             TNI_NAME_MAX, table->name ? table->name : "(NULL)");
     tn_text_fit(record->name, sizeof record->name, table->name);
     if (!table->version || !table->version[0])

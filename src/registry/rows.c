@@ -81,10 +81,11 @@ static tn_status check_name(const check *at, const char *field, const char *name
 {
     tn_status status = check_text(at, field, name);
     if (!status && !tni_name_is_legal(name, "", TNI_NAME_MAX))
-        status = reject_row(at,
-                            "%s needs 1 to %d of a-z 0-9 - _, beginning with a letter or digit; "
-                            "found \"%.60s\"",
-                            field, TNI_NAME_MAX, name);
+        status =
+            reject_row(at,
+                       "%s: expected 1 to %d of a-z 0-9 - _, beginning with a letter or digit; "
+                       "got \"%.60s\"",
+                       field, TNI_NAME_MAX, name);
     return status;
 }
 
@@ -97,7 +98,7 @@ static tn_status check_function(const check *at, const char *field, int present)
 static tn_status check_word(const check *at, const char *field, const char *word)
 {
     if (word && (!word[0] || memchr(word, '\0', LONGEST_WORD + 1) == NULL))
-        return reject_row(at, "%s needs 1 to %d bytes, or NULL", field, LONGEST_WORD);
+        return reject_row(at, "%s: expected 1 to %d bytes, or NULL", field, LONGEST_WORD);
     return TN_OK;
 }
 
@@ -132,19 +133,19 @@ static tn_status check_evidence(const check *at, const tn_evidence_row *const *l
 {
     int32_t count = tni_rows_count(list);
     if (count > MOST_EVIDENCE)
-        return reject_row(at, "evidence needs at most %d rows, ended by NULL", MOST_EVIDENCE);
+        return reject_row(at, "evidence: expected at most %d rows, ended by NULL", MOST_EVIDENCE);
     for (int32_t i = 0; i < count; i++) {
         const tn_evidence_row *row = list[i];
         if (row->struct_size < TN_UP_TO(tn_evidence_row, shows))
-            return reject_row(at, "evidence[%d]: struct_size needs at least %zu, found %zu", (int)i,
-                              TN_UP_TO(tn_evidence_row, shows), row->struct_size);
+            return reject_row(at, "evidence[%d]: struct_size: expected at least %zu, got %zu",
+                              (int)i, TN_UP_TO(tn_evidence_row, shows), row->struct_size);
         if (!row->what || !row->what[0])
             return reject_row(at, "evidence[%d]: what is %s", (int)i, row->what ? "empty" : "NULL");
         if (row->look < TN_LOOK_FILE || row->look >= TN_LOOK_COUNT)
-            return reject_row(at, "evidence[%d]: look needs %d to %d, found %d", (int)i,
+            return reject_row(at, "evidence[%d]: look: expected %d to %d, got %d", (int)i,
                               TN_LOOK_FILE, TN_LOOK_COUNT - 1, (int)row->look);
         if (row->shows < TN_SHOWS_HARDWARE || row->shows >= TN_SHOWS_COUNT)
-            return reject_row(at, "evidence[%d]: shows needs %d to %d, found %d", (int)i,
+            return reject_row(at, "evidence[%d]: shows: expected %d to %d, got %d", (int)i,
                               TN_SHOWS_HARDWARE, TN_SHOWS_COUNT - 1, (int)row->shows);
     }
     return TN_OK;
@@ -265,7 +266,7 @@ static tn_status check_kind(const check *at, const tn_platform_row *row)
     for (int32_t kind = TN_PLATFORM_CPU; kind < TN_PLATFORM_OOT; kind++) {
         if (kind != row->kind && strcmp(row->name, tni_kind_word(kind)) == 0)
             return reject_row(at,
-                              "kind needs %d (%s) for this name, found %d (%s); change the "
+                              "kind: expected %d (%s) for this name, got %d (%s); change the "
                               "kind or the name of the row",
                               (int)kind, tni_kind_word(kind), (int)row->kind,
                               tni_kind_word(row->kind));
@@ -280,7 +281,7 @@ static tn_status check_platform(check *at, const void *any)
     if (strcmp(row->name, "best") == 0)
         return reject_row(at, "name cannot be \"best\", which selects a device");
     if (row->kind <= TN_PLATFORM_UNSPECIFIED || row->kind >= TN_PLATFORM_KIND_COUNT)
-        return reject_row(at, "kind needs %d to %d, found %d", TN_PLATFORM_CPU,
+        return reject_row(at, "kind: expected %d to %d, got %d", TN_PLATFORM_CPU,
                           TN_PLATFORM_KIND_COUNT - 1, (int)row->kind);
     if (row->flags & ~TN_PLATFORM_FLAGS)
         return reject_row(at, "flags has unknown bits %#x",
@@ -328,10 +329,10 @@ static bool is_rate(double figure)
 static tn_status check_dtypes(check *at, const tn_dtype *dtypes)
 {
     if (!dtypes || !dtypes[0])
-        return reject_row(at, "dtypes needs at least one type");
+        return reject_row(at, "dtypes: expected at least one type");
     for (size_t i = 0; dtypes[i]; i++) {
         if (!tn_dtype_name(dtypes[i]))
-            return reject_row(at, "dtypes[%zu] needs a TN_ type, found %#x", i,
+            return reject_row(at, "dtypes[%zu]: expected a TN_ type, got %#x", i,
                               (unsigned)dtypes[i]);
     }
     return TN_OK;
@@ -349,9 +350,9 @@ static tn_status check_kernel(check *at, const void *any)
     if (status)
         return status;
     if (row->op <= TN_OP_NONE || row->op >= TN_OP_KIND_MAX)
-        return reject_row(at, "op needs 1 to %d, found %d", TN_OP_KIND_MAX - 1, (int)row->op);
+        return reject_row(at, "op: expected 1 to %d, got %d", TN_OP_KIND_MAX - 1, (int)row->op);
     if (row->version == 0)
-        return reject_row(at, "version needs 1 or more, found 0");
+        return reject_row(at, "version: expected 1 or more, got 0");
     if (row->numerics & ~TN_NUM_KNOWN)
         return reject_row(at, "numerics has unknown bits %#llx",
                           (unsigned long long)(row->numerics & ~TN_NUM_KNOWN));
@@ -360,7 +361,7 @@ static tn_status check_kernel(check *at, const void *any)
                           (unsigned long long)row->cpu_needs >> TN_CPU_FEATURE_COUNT
                                                                     << TN_CPU_FEATURE_COUNT);
     if (TN_HAS(row, tn_kernel_row, alignment) && !is_alignment(row->alignment))
-        return reject_row(at, "alignment needs 0 or a power of two up to %d, found %lld",
+        return reject_row(at, "alignment: expected 0 or a power of two up to %d, got %lld",
                           TN_OP_ALIGNMENT_MAX, (long long)row->alignment);
     if (TN_HAS(row, tn_kernel_row, traits) && row->traits & ~TN_ROW_KNOWN)
         return reject_row(at, "traits has unknown bits %#llx",
@@ -372,11 +373,11 @@ static tn_status check_kernel(check *at, const void *any)
         return reject_row(at, "pack and pack_release must be set together: %s is NULL",
                           row->pack ? "pack_release" : "pack");
     if (!is_rate(row->flops_per_us) || !is_rate(row->bytes_per_us))
-        return reject_row(at, "%s needs a figure above 0, found %g",
+        return reject_row(at, "%s: expected a figure above 0, got %g",
                           is_rate(row->flops_per_us) ? "bytes_per_us" : "flops_per_us",
                           is_rate(row->flops_per_us) ? row->bytes_per_us : row->flops_per_us);
     if (!(row->overhead_us >= 0 && row->overhead_us <= 1e9))
-        return reject_row(at, "overhead_us needs 0 or more, found %g", row->overhead_us);
+        return reject_row(at, "overhead_us: expected 0 or more, got %g", row->overhead_us);
     (void)((status = check_dtypes(at, row->dtypes)) ||
            (status = check_function(at, "run", row->run != NULL)) ||
            (status = row->library ? check_name(at, "library", row->library) : TN_OK) ||
@@ -429,7 +430,7 @@ static tn_status check_count(const row_kind *kind, int32_t count, tn_error *err)
                        "the list of %s rows does not end in NULL within %d", kind->name, MOST_ROWS);
     if (count > kind->most)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, "rows",
-                       "the list of %s rows needs at most %d, found %d", kind->name,
+                       "the list of %s rows: expected at most %d, got %d", kind->name,
                        (int)kind->most, (int)count);
     return TN_OK;
 }
@@ -443,12 +444,12 @@ static tn_status check_rows(const row_kind *kind, const void *list, tn_error *er
         const any_row *row = row_at(list, i);
         check at = {.kind = kind->name, .index = i, .name = "", .err = err};
         if (row->struct_size < kind->least)
-            return reject_row(&at, "struct_size needs at least %zu, found %zu", kind->least,
+            return reject_row(&at, "struct_size: expected at least %zu, got %zu", kind->least,
                               row->struct_size);
         if (!row->name || !tni_name_is_legal(row->name, kind->extra, kind->longest))
             return reject_row(
                 &at,
-                "name needs 1 to %zu of a-z 0-9 - _%s%s, beginning with a letter or digit; found "
+                "name: expected 1 to %zu of a-z 0-9 - _%s%s, beginning with a letter or digit; got "
                 "\"%.60s\"",
                 kind->longest, kind->extra[0] ? " " : "", kind->extra,
                 row->name ? row->name : "(NULL)");

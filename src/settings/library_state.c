@@ -243,7 +243,7 @@ tn_status tn_library_state_get(const tn_library *library, const tn_context *cont
                        library ? "out" : "the library");
     if (!TN_HAS(out, tn_library_state, name))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "out->struct_size needs at least %zu, found %zu",
+                       "out->struct_size: expected at least %zu, got %zu",
                        TN_UP_TO(tn_library_state, name), out->struct_size);
     tni_library_describe(library, &state);
     const tn_context *holds = tni_context_or_current(context);

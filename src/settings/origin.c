@@ -44,8 +44,8 @@ tn_status tn_setting_origin(const tn_context *context, tn_setting setting, tn_or
                        out ? "unknown setting number %d" : "out is NULL", (int)setting);
     if (!TN_HAS(out, tn_origin, text))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "out->struct_size needs at least %zu, found %zu", TN_UP_TO(tn_origin, text),
-                       out->struct_size);
+                       "out->struct_size: expected at least %zu, got %zu",
+                       TN_UP_TO(tn_origin, text), out->struct_size);
     context = tni_context_or_current(context);
     tn_setting from = source_of(context, setting);
     write_origin(context, from, words, sizeof words);

@@ -205,7 +205,7 @@ static tn_status check_strength(const tni_setting_row *row, const tn_change *cha
     bool listed = row->kind == TN_VALUE_RULES && change->strength == -1;
     if (!listed && (change->strength < TN_PERMIT || change->strength > TN_FORBID))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "%s needs a strength of %d (permit) to %d (forbid), found %d",
+                       "%s: expected a strength of %d (permit) to %d (forbid), got %d",
                        row->facts.key, TN_PERMIT, TN_FORBID, (int)change->strength);
     if (change->text && strlen(change->text) > VALUE_MOST)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s: %zu bytes exceed the limit of %d",

@@ -77,7 +77,7 @@ class Cache(script.Case):
         os.mkdir(paths[1])
         script.write_text(os.path.join(paths[1], "mine"), "x")
         said = self.refuse("clear")
-        self.assertIn(f'expected a file, found a folder: "{paths[1]}"; remove the folder', said)
+        self.assertIn(f'expected a file, got a folder: "{paths[1]}"; remove the folder', said)
         self.assertEqual([os.path.exists(path) for path in paths], [False, True, False])
         self.assertTrue(os.path.exists(os.path.join(paths[1], "mine")))
 
@@ -91,7 +91,7 @@ class Cache(script.Case):
         os.remove(path)
         os.mkdir(path)
         said = script.run(*command, env=env).stderr
-        self.assertIn(f'expected a file, found a folder: "{path}"; remove the folder', said)
+        self.assertIn(f'expected a file, got a folder: "{path}"; remove the folder', said)
         self.assertNotIn("removed", said)
         self.assertTrue(os.path.isdir(path))
 

@@ -458,8 +458,8 @@ class Text(Case):
         """A limit has both of its numbers; what is there or not has neither."""
         text = self.text("--set", "workspace.limit=0", "matmul:f32:m=33,n=31,k=37,sa=74;2")
         for found in re.findall(r"(?m)^      memory: .*", text):
-            self.assertRegex(found, r"workspace bytes needs \d+, found 0; ")
-        self.assertNotIn("needs 1, found 0", text)
+            self.assertRegex(found, r"workspace bytes: expected \d+, got 0; ")
+        self.assertNotIn("expected 1, got 0", text)
 
     def test_what_is_not_there_is_said_in_words(self):
         cases = {
@@ -480,7 +480,7 @@ class Text(Case):
             text = self.text(*arguments)
             flat = " ".join(text.split())
             self.assertIn(said, flat)
-            self.assertNotRegex(flat, r"needs [01], found [01]\b")
+            self.assertNotRegex(flat, r"expected [01], got [01]\b")
 
     def test_a_library_that_is_not_there(self):
         """The reason and the remedy, in a call's error too."""

@@ -78,10 +78,10 @@ class NewModule(script.Case):
                 self.assertIn("a module name has 1 to 48 characters of a-z", error)
                 self.assertIn(f"did you mean {legal}?", error)
         self.assertNotIn("did you mean", self.refuse("!!!", "--platform"))
-        self.assertIn('found ""', self.refuse("", "--platform"))
+        self.assertIn('got ""', self.refuse("", "--platform"))
 
     def test_a_path_as_the_name(self):
-        self.assertIn('expected a name, found the path "a/b"; did you mean b --kernel --dir a?',
+        self.assertIn('expected a name, got the path "a/b"; did you mean b --kernel --dir a?',
                       self.refuse("a/b", "--kernel"))
         self.assertIn('the path "../Up"; did you mean up --library --dir ..?',
                       self.refuse("../Up", "--library"))
@@ -105,13 +105,13 @@ class NewModule(script.Case):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_kinds(self):
-        self.assertIn('expected one kind of module for "acme", found 0; use --platform, --kernel or --library',
+        self.assertIn('expected one kind of module for "acme", got 0; use --platform, --kernel or --library',
                       self.refuse("acme"))
-        self.assertIn("found 2", self.refuse("acme", "--kernel", "--library"))
+        self.assertIn("got 2", self.refuse("acme", "--kernel", "--library"))
 
     def test_how_many_names(self):
         self.assertIn("expected a name: tenon new-module NAME", self.refuse("--platform"))
-        self.assertIn('takes no more than one NAME, found "b"', self.refuse("a", "b", "--platform"))
+        self.assertIn('takes no more than one NAME, got "b"', self.refuse("a", "b", "--platform"))
 
 
 if __name__ == "__main__":

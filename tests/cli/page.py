@@ -235,9 +235,9 @@ class Markup(Case):
         self.assertEqual(rows, [
             "cpu.matmul.fastchosen12.3 uspredictedrun-to-run",
             "cpu.matmul.wrongadmitted12.3 uspredictedrun-to-run",
-            "cpu.matmul.pickyrefused12.3 uspredictedshape: k needs 32, found 30; pad <k> to 32"
+            "cpu.matmul.pickyrefused12.3 uspredictedshape: k: expected 32, got 30; pad <k> to 32"
             "run-to-run",
-            "cpu.norm.pickyrefused12.3 uspredictedshape: k needs 32, found 30; pad <k> to 32"
+            "cpu.norm.pickyrefused12.3 uspredictedshape: k: expected 32, got 30; pad <k> to 32"
             "run-to-run"])
         self.assertIn("No kernel is selected: no kernel <may> take it", Reader(part).text())
         words = Reader(text).text()

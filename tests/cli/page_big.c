@@ -31,7 +31,7 @@ static const tn_refusal bad_shape = {.struct_size = sizeof bad_shape,
                                      .needed = 32,
                                      .found = 30,
                                      .what = "k",
-                                     .text = "k needs 32, found 30; pad <k> to 32"};
+                                     .text = "k: expected 32, got 30; pad <k> to 32"};
 
 static int32_t add(int32_t type, int32_t parent, int32_t number, int32_t level, int64_t bytes)
 {

@@ -140,7 +140,7 @@ static void must_be_taken_by(const tn_kernel_row *row, const char *problem)
     if (op.uses & ~row->honours)
         fail_msg("%s: the row does not have all that it uses", problem);
     if (admit(row, &op, &why, &asked.most))
-        fail_msg("%s: refused: %s needs %lld, found %lld: %s", problem, why.what,
+        fail_msg("%s: refused: %s: expected %lld, got %lld: %s", problem, why.what,
                  (long long)why.needed, (long long)why.found, why.text);
     add(&graph, &op, asked.repeats);
     tn_status status = dnn_plan_make(&graph, &asked, &made, &needs, &err);

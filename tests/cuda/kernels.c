@@ -92,7 +92,7 @@ static void launch(const char *problem)
     const tn_kernel_row *row = row_of(&op);
     const tn_query query = {.struct_size = sizeof query, .op = &op, .library_version = -1};
     if (row->admit(row, &query, &why))
-        fail_msg("%s: refused: %s needs %lld, found %lld: %s", problem, why.what,
+        fail_msg("%s: refused: %s: expected %lld, got %lld: %s", problem, why.what,
                  (long long)why.needed, (long long)why.found, why.text);
     launch_op(row, &op, problem);
 }

@@ -95,8 +95,8 @@ def row(begin, end, shape=(1,), dtype="F32"):
 
 # Files that are wrong, and a part of what is said about each.
 DAMAGED = {
-    "empty": (b"", "expected a safetensors file, found 0 bytes"),
-    "short": (b"\0" * 7, "found 7 bytes"),
+    "empty": (b"", "expected a safetensors file, got 0 bytes"),
+    "short": (b"\0" * 7, "got 7 bytes"),
     "vast header": (struct.pack("<Q", 2 ** 64 - 1) + b"{}", "expected a header within the file"),
     "header too long": (struct.pack("<Q", 3) + b"{}", "expected a header within the file"),
     "no header": (pack(b""), 'byte 0 of the header: expected "{"'),
@@ -122,8 +122,8 @@ DAMAGED = {
     "beyond the file": (pack({"a": row(4, 8)}, b"1234"), "offsets within the file"),
     "another size": (pack({"a": row(0, 4, [2])}, b"1234"), "offsets within the file that fit the shape"),
     "one offset": (pack({"a": {"dtype": "F32", "shape": [1], "data_offsets": [4]}}, b"1234"), "two data_offsets"),
-    "gap": (pack({"a": row(0, 4), "b": row(8, 12)}, b"123456789012"), "found a gap or an overlap"),
-    "overlap": (pack({"a": row(0, 4), "b": row(0, 4)}, b"1234"), "found a gap or an overlap"),
+    "gap": (pack({"a": row(0, 4), "b": row(8, 12)}, b"123456789012"), "got a gap or an overlap"),
+    "overlap": (pack({"a": row(0, 4), "b": row(0, 4)}, b"1234"), "got a gap or an overlap"),
     "name twice": (pack(b'{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},'
                         b'"a":{"dtype":"F32","shape":[1],"data_offsets":[4,8]}}', b"12345678"),
                    "two tensors have the name a"),

@@ -429,7 +429,7 @@ static void wrong_tables_are_refused(void **state)
         put_i32(&c.o[TN_ATTENTION_LENGTHS], 1, 9);
         assert_int_equal(run_row(rows[n], &c, 2, &err), TN_INVALID_ARGUMENT);
         assert_string_equal(err.where, rows[n]->name);
-        assert_contains(err.message, "lengths[1] needs 0 to 8, found 9");
+        assert_contains(err.message, "lengths[1]: expected 0 to 8, got 9");
         assert_untouched(&c);
         call_drop(&c);
     }

@@ -384,7 +384,7 @@ static inline void cpu_run_on(const tn_kernel_row *row, cpu_case *it, void *libr
     it->op.kind = row->op;
     assert_int_equal(it->op.uses & ~row->honours, 0);
     if (cpu_admit(row, it, &why))
-        fail_msg("%s refuses: %s needs %lld, found %lld", row->name, why.what,
+        fail_msg("%s refuses: %s: expected %lld, got %lld", row->name, why.what,
                  (long long)why.needed, (long long)why.found);
     if (row->run(&run, &err))
         fail_msg("%s: %s", row->name, err.message);
@@ -407,7 +407,7 @@ static inline void cpu_run_in_room(const tn_kernel_row *row, cpu_case *it, int32
         .struct_size = sizeof query, .op = &it->op, .library_version = -1, .threads = threads};
     assert_int_equal(it->op.uses & ~row->honours, 0);
     if (cpu_admit(row, it, &why))
-        fail_msg("%s refuses: %s needs %lld, found %lld; %s", row->name, why.what,
+        fail_msg("%s refuses: %s: expected %lld, got %lld; %s", row->name, why.what,
                  (long long)why.needed, (long long)why.found, why.text);
     uint64_t bytes = row->workspace ? row->workspace(row, &query) : 0;
     size_t whole = ((size_t)bytes + GUARD + 63) / 64 * 64;

@@ -104,7 +104,7 @@ static void compute(const tn_kernel_row *row, cpu_case *it, int32_t threads)
     tn_run run = run_of(row, it, threads);
     assert_int_equal(it->op.uses & ~row->honours, 0);
     if (cpu_admit(row, it, &why))
-        fail_msg("%s refuses: %s needs %lld, found %lld", row->name, why.what,
+        fail_msg("%s refuses: %s: expected %lld, got %lld", row->name, why.what,
                  (long long)why.needed, (long long)why.found);
     make_plan(&run);
     if (row->run(&run, &err))

@@ -115,23 +115,23 @@ static void tables_are_checked(void **state)
     call_compute(&c, 1);
     call_lay(&c, TN_ATTENTION_OUT, DENSE);
     put_i32(q, 0, -1);
-    assert_refused(&c, "starts_q[0] needs 0 to 9, found -1");
+    assert_refused(&c, "starts_q[0]: expected 0 to 9, got -1");
     put_i32(q, 0, 0);
     put_i32(q, 2, 2);
-    assert_refused(&c, "starts_q[2] needs 3 to 7, found 2");
+    assert_refused(&c, "starts_q[2]: expected 3 to 7, got 2");
     put_i32(q, 2, 8);
-    assert_refused(&c, "starts_q[2] needs 3 to 7, found 8");
+    assert_refused(&c, "starts_q[2]: expected 3 to 7, got 8");
     put_i32(q, 2, 6);
     put_i32(q, 3, 10);
-    assert_refused(&c, "starts_q[3] needs 6 to 9, found 10");
+    assert_refused(&c, "starts_q[3]: expected 6 to 9, got 10");
     put_i32(q, 3, 9);
     put_i32(k, 3, INT32_MIN);
-    assert_refused(&c, "starts_k[3] needs 6 to 11, found -2147483648");
+    assert_refused(&c, "starts_k[3]: expected 6 to 11, got -2147483648");
     put_i32(k, 3, 9);
     put_i32(lengths, 1, 4);
-    assert_refused(&c, "lengths[1] needs 0 to 3, found 4");
+    assert_refused(&c, "lengths[1]: expected 0 to 3, got 4");
     put_i32(lengths, 1, -1);
-    assert_refused(&c, "lengths[1] needs 0 to 3, found -1");
+    assert_refused(&c, "lengths[1]: expected 0 to 3, got -1");
     call_drop(&c);
 }
 
@@ -158,9 +158,9 @@ static void pages_are_checked(void **state)
     call_compute(&c, 1);
     call_lay(&c, TN_ATTENTION_OUT, DENSE);
     put_i32(pages, 5, 5);
-    assert_refused(&c, "pages[1][1] needs 0 to 4, found 5");
+    assert_refused(&c, "pages[1][1]: expected 0 to 4, got 5");
     put_i32(pages, 5, -1);
-    assert_refused(&c, "pages[1][1] needs 0 to 4, found -1");
+    assert_refused(&c, "pages[1][1]: expected 0 to 4, got -1");
     put_i32(pages, 5, 0);
     TN_PARAMS_MUTABLE(&c.op, attention)->left =
         3; /* the last queries see keys from 10 and from 2 on */
@@ -171,7 +171,7 @@ static void pages_are_checked(void **state)
     call_compute(&c, 1);
     call_lay(&c, TN_ATTENTION_OUT, DENSE);
     put_i32(pages, 2, 99);
-    assert_refused(&c, "pages[0][2] needs 0 to 4, found 99");
+    assert_refused(&c, "pages[0][2]: expected 0 to 4, got 99");
     put_i32(pages, 0, 0);
     put_i32(pages, 4, 1);
     TN_PARAMS_MUTABLE(&c.op, attention)->corner =

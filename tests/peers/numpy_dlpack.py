@@ -260,7 +260,7 @@ class In(Case):
             with self.assertRaises(harness.Error) as caught:
                 self.tenon.from_capsule(capsule)
             self.assertEqual(caught.exception.status, "invalid-argument")
-            self.assertEqual(caught.exception.message, "managed: lanes need 1, found 2")
+            self.assertEqual(caught.exception.message, "managed: lanes: expected 1, got 2")
             with self.assertRaises(ValueError):  # used up
                 self.tenon.from_capsule(capsule)
             del array

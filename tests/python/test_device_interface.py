@@ -115,7 +115,7 @@ def test_seeds_of_pytorch(sample):
     module = device_interface.device_module(sample, "privateuseone")
     for seed in (-1, 0, 2**64 - 1, -(2**63)):
         module.manual_seed_all(seed)
-    with pytest.raises(tenon.errors.InvalidArgumentError, match="seed needs"):
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="seed: expected"):
         module.manual_seed_all(2**64)
 
 
@@ -258,17 +258,17 @@ def test_texts_in_c():
 
 
 WRONG = {
-    "platform needs a str, found NoneType": lambda: device_interface.interface(None),
+    "platform: expected a str, got NoneType": lambda: device_interface.interface(None),
     r"platform: 'cpu\\x00junk' has a NUL": lambda: device_interface.interface("cpu\0junk"),
-    "platform needs a str, found bytes": lambda: device_interface.register(b"cpu"),
-    "device_type needs a str, found int": lambda: device_interface.register("cpu", 7),
+    "platform: expected a str, got bytes": lambda: device_interface.register(b"cpu"),
+    "device_type: expected a str, got int": lambda: device_interface.register("cpu", 7),
     "device_type is needed beside a class": lambda: device_interface.register(device_interface.TenonInterface),
-    "device needs a whole number, found float": lambda: device_interface.interface("cpu").set_device(1.5),
-    "device needs a whole number, found list": lambda: device_interface.interface("cpu").exchange_device([0]),
-    "device needs a whole number, found dict": lambda: device_interface.interface("cpu").maybe_exchange_device({}),
-    "device needs a whole number, found bytes": lambda: device_interface.interface("cpu").Worker.set_device(b"0"),
-    "device needs -2147483648 to": lambda: device_interface.interface("cpu").get_raw_stream(2**40),
-    "device needs .* found 1099511627776": lambda: device_interface.interface("cpu").Worker.get_device_properties(2**40),
+    "device: expected a whole number, got float": lambda: device_interface.interface("cpu").set_device(1.5),
+    "device: expected a whole number, got list": lambda: device_interface.interface("cpu").exchange_device([0]),
+    "device: expected a whole number, got dict": lambda: device_interface.interface("cpu").maybe_exchange_device({}),
+    "device: expected a whole number, got bytes": lambda: device_interface.interface("cpu").Worker.set_device(b"0"),
+    "device: expected -2147483648 to": lambda: device_interface.interface("cpu").get_raw_stream(2**40),
+    "device: expected .* got 1099511627776": lambda: device_interface.interface("cpu").Worker.get_device_properties(2**40),
 }
 
 
@@ -349,7 +349,7 @@ def test_streams_are_made_as_pytorch_makes_them(sample):
     assert sample.Stream(device="privateuseone:0", priority=-1).priority == "high"
     assert sample.Stream(spare, priority="low").device == spare
     assert isinstance(sample.current_stream(), sample.Stream)
-    for given, told in ((("cuda:0",), "none of sample"), (("sample:x",), "needs a type and a number")):
+    for given, told in ((("cuda:0",), "none of sample"), (("sample:x",), "expected a type and a number")):
         with pytest.raises(tenon.errors.InvalidArgumentError, match=told):
             sample.Stream(*given)
 
@@ -389,9 +389,9 @@ def test_streams_are_set(sample):
     for wrong in (12345, tenon.Stream("cpu").stream_id):
         with pytest.raises(tenon.errors.NotFoundError, match=f"no stream {wrong} of sample:0"):
             sample._set_stream_by_id(wrong, 0, 20)
-    with pytest.raises(tenon.errors.InvalidArgumentError, match="stream needs one of sample, found one of cpu:0"):
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="stream: expected one of sample, got one of cpu:0"):
         sample.set_stream(tenon.Stream("cpu"))
-    with pytest.raises(TypeError, match="stream needs Stream, found int"):
+    with pytest.raises(TypeError, match="stream: expected Stream, got int"):
         sample.set_stream(3)
 
 

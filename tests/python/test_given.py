@@ -22,9 +22,9 @@ class Placed:
 
 
 INVALID = {
-    "device needs": lambda: tenon.device(2**40),
-    "seed needs": lambda: tenon.seed_everything(2**70),
-    "seed needs 0 to": lambda: tenon.seed_everything(-1),
+    "device: expected": lambda: tenon.device(2**40),
+    "seed: expected": lambda: tenon.seed_everything(2**70),
+    "seed: expected 0 to": lambda: tenon.seed_everything(-1),
     r"device: 'cpu\\x00junk' has a NUL": lambda: tenon.device("cpu\0junk"),
     "the value of fp32_precision": lambda: settings.set("fp32_precision", "ieee\0junk"),
     "key: ": lambda: settings.get("fp32_precision\0junk"),
@@ -33,14 +33,14 @@ INVALID = {
     "name: ": lambda: tenon.library("openblas\0junk"),
     "path: ": lambda: tenon.describe("devices\0junk"),
     "first: ": lambda: tenon.lock.diff("one\0junk", "other"),
-    "a size needs": lambda: tenon.empty((2**70,), "f32", "cpu"),
-    "raw needs": lambda: tenon.Stream.wrap("cpu", 2**70),
+    "a size: expected": lambda: tenon.empty((2**70,), "f32", "cpu"),
+    "raw: expected": lambda: tenon.Stream.wrap("cpu", 2**70),
     r"name: 'cpu\\x00junk' has a NUL": lambda: platform("cpu\0junk"),
     "quant: ": lambda: platform("cpu").verify_quantization("fp8\0junk"),
     "model_arch: ": lambda: platform("cpu").verify_model_arch("Wan\0junk"),
     "selected_backend: ": lambda: platform("cpu").get_attn_backend_cls("FLASH_ATTN\0junk", 64, "f32"),
-    "head_size needs": lambda: platform("cpu").get_attn_backend_cls(None, 2**70, "f32"),
-    "device_id needs": lambda: platform("cpu").get_device_name(2**40),
+    "head_size: expected": lambda: platform("cpu").get_attn_backend_cls(None, 2**70, "f32"),
+    "device_id: expected": lambda: platform("cpu").get_device_name(2**40),
     "^b: no dtype for NumPy's object": lambda: tenon.matmul(Q, Q.astype(object)),
     "^x: an array of >f4 is in another byte order": lambda: tenon.softmax(Q.astype(">f4")),
     "no kind \"ngee\"; did you mean 'neg'. There are: neg, abs": lambda: tenon.unary("ngee", Q),
@@ -48,68 +48,68 @@ INVALID = {
     "dtype \"torch.int\" is of 32": lambda: tenon.cast(Q, "torch.int"),
     "no dtype \"any.you.like.f64\"": lambda: tenon.cast(Q, "any.you.like.f64"),
     "in another byte order": lambda: tenon.cast(Q, numpy.dtype(">f8")),
-    "DLPack's device needs -2147483648 to": lambda: tenon.softmax(Placed((2, 1 << 40))),
+    "DLPack's device: expected -2147483648 to": lambda: tenon.softmax(Placed((2, 1 << 40))),
     "backend: ": lambda: tenon.attention(*[numpy.ones((1, 1, 2, 4), "f4")] * 3, backend="math\0junk"),
 }
 TYPES = {
-    "key needs a str, found NoneType": lambda: settings.get(None),
-    "key needs a str, found int": lambda: settings.set(5, 5),
-    "key needs a str, found float": lambda: settings.reset(1.5),
-    "event needs Event, found NoneType": lambda: tenon.Stream("cpu").wait_event(None),
-    "other needs Stream, found Event": lambda: tenon.Stream("cpu").wait_stream(tenon.Event(on="cpu")),
-    "stream needs Stream, found int": lambda: tenon.Event(on="cpu").record(1),
-    "stop needs Event, found NoneType": lambda: tenon.Event(on="cpu").elapsed_time(None),
-    "name needs a str, found NoneType": lambda: platform(None),
-    "name needs a str, found int": lambda: platform(5),
-    "quant needs a str, found NoneType": lambda: platform("cpu").verify_quantization(None),
-    "model_arch needs a str, found bytes": lambda: platform("cpu").verify_model_arch(b"Wan"),
-    "selected_backend needs a str, found int": lambda: platform("cpu").get_attn_backend_cls(1, 64, "f32"),
-    "head_size needs a whole number, found str": lambda: platform("cpu").get_attn_backend_cls(None, "64", "f32"),
-    "device_id needs a whole number, found str": lambda: platform("cpu").get_device_name("0"),
-    "value needs a number, found str": lambda: tenon.fill(numpy.ones(3, "f4"), "x"),
-    "value needs a number, found NoneType": lambda: tenon.fill(numpy.ones(3, "f4"), None),
-    "value needs a number, found bytes": lambda: tenon.fill(numpy.ones(3, "f4"), b"1"),
-    "value needs a number, found list": lambda: tenon.fill(numpy.ones(3, "f4"), [1.0]),
-    "seed needs a whole number, found str": lambda: tenon.seed_everything("x"),
-    "seed needs a whole number, found float": lambda: tenon.seed_everything(1.5),
+    "key: expected a str, got NoneType": lambda: settings.get(None),
+    "key: expected a str, got int": lambda: settings.set(5, 5),
+    "key: expected a str, got float": lambda: settings.reset(1.5),
+    "event: expected Event, got NoneType": lambda: tenon.Stream("cpu").wait_event(None),
+    "other: expected Stream, got Event": lambda: tenon.Stream("cpu").wait_stream(tenon.Event(on="cpu")),
+    "stream: expected Stream, got int": lambda: tenon.Event(on="cpu").record(1),
+    "stop: expected Event, got NoneType": lambda: tenon.Event(on="cpu").elapsed_time(None),
+    "name: expected a str, got NoneType": lambda: platform(None),
+    "name: expected a str, got int": lambda: platform(5),
+    "quant: expected a str, got NoneType": lambda: platform("cpu").verify_quantization(None),
+    "model_arch: expected a str, got bytes": lambda: platform("cpu").verify_model_arch(b"Wan"),
+    "selected_backend: expected a str, got int": lambda: platform("cpu").get_attn_backend_cls(1, 64, "f32"),
+    "head_size: expected a whole number, got str": lambda: platform("cpu").get_attn_backend_cls(None, "64", "f32"),
+    "device_id: expected a whole number, got str": lambda: platform("cpu").get_device_name("0"),
+    "value: expected a number, got str": lambda: tenon.fill(numpy.ones(3, "f4"), "x"),
+    "value: expected a number, got NoneType": lambda: tenon.fill(numpy.ones(3, "f4"), None),
+    "value: expected a number, got bytes": lambda: tenon.fill(numpy.ones(3, "f4"), b"1"),
+    "value: expected a number, got list": lambda: tenon.fill(numpy.ones(3, "f4"), [1.0]),
+    "seed: expected a whole number, got str": lambda: tenon.seed_everything("x"),
+    "seed: expected a whole number, got float": lambda: tenon.seed_everything(1.5),
     **{told: lambda options=options: tenon.attention(Q, Q, Q, **options) for told, options in {
-        r"window needs two whole numbers, \(left, right\), found 3": {"window": 3},
-        r"window needs two whole numbers, \(left, right\), found 'ab'": {"window": "ab"},
-        "window needs a whole number, found float": {"window": (1.5, 2)},
-        "layout needs a str, found NoneType": {"layout": None}, "layout needs a str, found list": {"layout": ["bhld"]},
-        "backend needs a str, found int": {"backend": 3}, "scale needs a number, found str": {"scale": "x"},
-        "softcap needs a number, found NoneType": {"softcap": None}, "max_keys needs a whole": {"max_keys": "x"},
-        "seed needs a whole number, found dict": {"seed": {}}, "^lse: int is no array": {"lse": 1},
-        "'is_causal'; that is causal here": {"is_causal": True}, "causal needs True or False, found 1": {"causal": 1},
+        r"window: expected two whole numbers, \(left, right\), got 3": {"window": 3},
+        r"window: expected two whole numbers, \(left, right\), got 'ab'": {"window": "ab"},
+        "window: expected a whole number, got float": {"window": (1.5, 2)},
+        "layout: expected a str, got NoneType": {"layout": None}, "layout: expected a str, got list": {"layout": ["bhld"]},
+        "backend: expected a str, got int": {"backend": 3}, "scale: expected a number, got str": {"scale": "x"},
+        "softcap: expected a number, got NoneType": {"softcap": None}, "max_keys: expected a whole": {"max_keys": "x"},
+        "seed: expected a whole number, got dict": {"seed": {}}, "^lse: int is no array": {"lse": 1},
+        "'is_causal'; that is causal here": {"is_causal": True}, "causal: expected True or False, got 1": {"causal": 1},
         "'dropout_p'; that is dropout here": {"dropout_p": 0.5},
         "'enable_gqa'; that is fewer heads of k and v": {"enable_gqa": True}}.items()},
-    "activation needs a str, found list": lambda: tenon.matmul(Q, Q, activation=["relu"]),
-    "alpha needs a number, found str": lambda: tenon.matmul(Q, Q, alpha="x"),
-    "kind needs a str, found ndarray": lambda: tenon.unary(Q, "neg"),
-    "epsilon needs a number, found str": lambda: tenon.layer_norm(Q, epsilon="x"),
-    "epsilon needs a real number, found 1j": lambda: tenon.layer_norm(Q, epsilon=1j),
-    "size needs a whole number, found str": lambda: tenon.rotary(Q, Q, Q, size="x"),
-    "order needs the numbers of all dimensions, found int": lambda: tenon.permute(Q, 3),
-    "order needs a whole number, found str": lambda: tenon.permute(Q, "abcd"),
-    "into needs a tuple of three arrays, found 1 of them": lambda: tenon.attention_backward(*[Q] * 6, into=(None,)),
-    "into needs a tuple of three arrays, found ndarray": lambda: tenon.attention_backward(*[Q] * 6, into=Q),
+    "activation: expected a str, got list": lambda: tenon.matmul(Q, Q, activation=["relu"]),
+    "alpha: expected a number, got str": lambda: tenon.matmul(Q, Q, alpha="x"),
+    "kind: expected a str, got ndarray": lambda: tenon.unary(Q, "neg"),
+    "epsilon: expected a number, got str": lambda: tenon.layer_norm(Q, epsilon="x"),
+    "epsilon: expected a real number, got 1j": lambda: tenon.layer_norm(Q, epsilon=1j),
+    "size: expected a whole number, got str": lambda: tenon.rotary(Q, Q, Q, size="x"),
+    "order: expected the numbers of all dimensions, got int": lambda: tenon.permute(Q, 3),
+    "order: expected a whole number, got str": lambda: tenon.permute(Q, "abcd"),
+    "into: expected a tuple of three arrays, got 1 of them": lambda: tenon.attention_backward(*[Q] * 6, into=(None,)),
+    "into: expected a tuple of three arrays, got ndarray": lambda: tenon.attention_backward(*[Q] * 6, into=Q),
     "^into: str is no array": lambda: tenon.attention_backward(*[Q] * 5, Q[..., 0], into=(None, "x", None)),
     "^b: str is no array": lambda: tenon.matmul(Q, "x"), "^bias: int is no array": lambda: tenon.matmul(Q, Q, bias=3),
     "^other: float is no array": lambda: tenon.binary("add", Q, 1.0),
     "^out: int is no array": lambda: tenon.cast(Q, "f64", out=3), "^weight: list": lambda: tenon.rms_norm(Q, [1.0]),
     "^source: int is no array": lambda: tenon.copy(3, Q), "^target: int is no array": lambda: tenon.copy(Q, 3),
     "^a: NoneType is no array": lambda: tenon.matmul(None, Q), "^k: NoneType": lambda: tenon.attention(Q, None, Q),
-    "device needs a name, a number or a device, found None": lambda: tenon.device(None),
-    "device needs a name, a number or a device, found True": lambda: tenon.device(True),
-    "enable_timing needs True or False, found 'no'": lambda: tenon.Event(enable_timing="no"),
-    "priority needs a str, found list": lambda: tenon.Stream("cpu", priority=[]),
-    "shape needs a whole number, found float": lambda: tenon.empty(2.0),
-    "problems needs several texts, found one str": lambda: tenon.lock.write("lock", "matmul:f32:m=8,n=8,k=8@cpu"),
+    "device: expected a name, a number or a device, got None": lambda: tenon.device(None),
+    "device: expected a name, a number or a device, got True": lambda: tenon.device(True),
+    "enable_timing: expected True or False, got 'no'": lambda: tenon.Event(enable_timing="no"),
+    "priority: expected a str, got list": lambda: tenon.Stream("cpu", priority=[]),
+    "shape: expected a whole number, got float": lambda: tenon.empty(2.0),
+    "problems: expected several texts, got one str": lambda: tenon.lock.write("lock", "matmul:f32:m=8,n=8,k=8@cpu"),
     "nothing is given beside it": lambda: tenon.explain("matmul:f32:m=8,n=8,k=8@cpu", Q),
     "a problem's text says everything": lambda: tenon.prepare("matmul:f32:m=8,n=8,k=8@cpu", foo=1),
-    r"__dlpack_device__ needs to give two numbers, found \(1,\)": lambda: tenon.softmax(Placed((1,))),
-    "__dlpack_device__ needs to give two numbers, found 1": lambda: tenon.softmax(Placed(1)),
-    "DLPack's type of device needs a whole number, found str": lambda: tenon.softmax(Placed(("a", 0))),
+    r"__dlpack_device__: expected two numbers, got \(1,\)": lambda: tenon.softmax(Placed((1,))),
+    "__dlpack_device__: expected two numbers, got 1": lambda: tenon.softmax(Placed(1)),
+    "DLPack's type of device: expected a whole number, got str": lambda: tenon.softmax(Placed(("a", 0))),
     "^scale_b: str is no array": lambda: tenon.matmul(Q, Q, scale_b="x"),
 }
 
@@ -178,13 +178,13 @@ def test_array_interface():
     assert numpy.asarray(tenon.unary("neg", Said())).tolist() == [-1] * 4
     for name in ("typestr", "shape", "data"):
         for wrong, found in ((Said(name), "NoneType"), (Said(**{name: 7}), "int")):
-            with pytest.raises(TypeError, match=f"__array_interface__ of Said: {name} needs a .*, found {found}"):
+            with pytest.raises(TypeError, match=f"__array_interface__ of Said: {name}: expected a .*, got {found}"):
                 tenon.unary("neg", wrong)
-    with pytest.raises(tenon.errors.InvalidArgumentError, match="a size or stride needs"):
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="a size or stride: expected"):
         tenon.unary("neg", Said(shape=(2**70,)))
-    with pytest.raises(tenon.errors.InvalidArgumentError, match="a size or stride needs"):
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="a size or stride: expected"):
         tenon.unary("neg", Said(strides=(2**70,)))
-    with pytest.raises(TypeError, match="a size or stride needs a whole number, found str"):
+    with pytest.raises(TypeError, match="a size or stride: expected a whole number, got str"):
         tenon.unary("neg", Said(shape=("x",)))
 
 
@@ -200,11 +200,11 @@ def test_ends_without_a_beginning(made):
 
 
 def test_operands_have_their_names_here():
-    with pytest.raises(tenon.errors.UnsupportedError, match="^x is of i32"):
+    with pytest.raises(tenon.errors.UnsupportedError, match="^x: expected f64, .*got i32"):
         tenon.softmax(Q.astype("i4"))
-    with pytest.raises(tenon.errors.Error, match="^prod: x needs integers"):
+    with pytest.raises(tenon.errors.Error, match="^prod: x: expected integers"):
         tenon.reduce("prod", Q > 0)
-    with pytest.raises(tenon.errors.UnsupportedError, match="^a is of u8"):
+    with pytest.raises(tenon.errors.UnsupportedError, match="^a: expected f64, .*got u8"):
         tenon.matmul(Q.astype("u1"), Q.astype("u1"))
 
 

@@ -16,20 +16,20 @@ def ones(*shape):
 
 
 @pytest.mark.parametrize("given,told", [
-    ({"num_heads": 0}, "num_heads needs 1 to .* found 0"), ({"num_heads": -4}, "num_heads needs"),
-    ({"head_size": 0}, "head_size needs 1 to"), ({"num_kv_heads": 0}, "num_kv_heads needs 1 to"),
-    ({"num_kv_heads": 3}, "num_kv_heads needs a number that divides num_heads, 4; found 3"),
-    ({"num_kv_heads": 8}, "num_kv_heads needs a number that divides num_heads, 4; found 8"),
-    ({"dropout_p": 1.5}, "dropout_p needs 0 to 1, found 1.5"), ({"dropout_p": -0.1}, "dropout_p needs 0 to 1")], ids=str)
+    ({"num_heads": 0}, "num_heads: expected 1 to .* got 0"), ({"num_heads": -4}, "num_heads: expected"),
+    ({"head_size": 0}, "head_size: expected 1 to"), ({"num_kv_heads": 0}, "num_kv_heads: expected 1 to"),
+    ({"num_kv_heads": 3}, "num_kv_heads: expected a number that divides num_heads, 4; got 3"),
+    ({"num_kv_heads": 8}, "num_kv_heads: expected a number that divides num_heads, 4; got 8"),
+    ({"dropout_p": 1.5}, "dropout_p: expected 0 to 1, got 1.5"), ({"dropout_p": -0.1}, "dropout_p: expected 0 to 1")], ids=str)
 def test_no_layer_is_made_of_wrong_numbers(given, told):
     with pytest.raises(tenon.errors.InvalidArgumentError, match=told):
         FLASH(**{"num_heads": 4, "head_size": 16, **given})
 
 
 @pytest.mark.parametrize("given,told", [
-    ({"causal": "no"}, "causal needs True or False, found 'no'"), ({"causal": None}, "causal needs True or False"),
-    ({"num_heads": "4"}, "num_heads needs a whole number, found str"), ({"head_size": 1.5}, "head_size needs a whole"),
-    ({"softmax_scale": "x"}, "softmax_scale needs a number, found str"), ({"dropout_p": "x"}, "dropout_p needs")], ids=str)
+    ({"causal": "no"}, "causal: expected True or False, got 'no'"), ({"causal": None}, "causal: expected True or False"),
+    ({"num_heads": "4"}, "num_heads: expected a whole number, got str"), ({"head_size": 1.5}, "head_size: expected a whole"),
+    ({"softmax_scale": "x"}, "softmax_scale: expected a number, got str"), ({"dropout_p": "x"}, "dropout_p: expected")], ids=str)
 def test_no_layer_is_made_of_wrong_types(given, told):
     with pytest.raises(TypeError, match=told):
         FLASH(**{"num_heads": 4, "head_size": 16, **given})
@@ -43,14 +43,14 @@ def test_what_upstream_makes_layers_of():
 
 
 WRONG = {
-    "query needs 4 heads, found 2: .*of a layer of 4 heads and 2 of keys": (ones(1, 5, 2, 16), ones(1, 5, 2, 16)),
-    "query needs 4 heads, found 8": (ones(1, 5, 8, 16), ones(1, 5, 2, 16)),
-    "query needs 4 heads, found 5": (ones(1, 4, 5, 16), ones(1, 2, 5, 16)),  # [batch, heads, length, size]
-    "query needs heads of size 16, found 8": (ones(1, 5, 4, 8), ones(1, 5, 2, 8)),
-    "key needs heads of size 16, found 32": (ones(1, 5, 4, 16), ones(1, 5, 2, 32)),
-    "key needs 2 heads, found 4": (ones(1, 5, 4, 16), ones(1, 5, 4, 16)),
-    "key needs 2 heads, found 1": (ones(1, 5, 4, 16), ones(1, 5, 1, 16)),
-    "query needs 4 dimensions, .* found 3": (ones(5, 4, 16), ones(5, 2, 16)),
+    "query: expected 4 heads, got 2: .*of a layer of 4 heads and 2 of keys": (ones(1, 5, 2, 16), ones(1, 5, 2, 16)),
+    "query: expected 4 heads, got 8": (ones(1, 5, 8, 16), ones(1, 5, 2, 16)),
+    "query: expected 4 heads, got 5": (ones(1, 4, 5, 16), ones(1, 2, 5, 16)),  # [batch, heads, length, size]
+    "query: expected heads of size 16, got 8": (ones(1, 5, 4, 8), ones(1, 5, 2, 8)),
+    "key: expected heads of size 16, got 32": (ones(1, 5, 4, 16), ones(1, 5, 2, 32)),
+    "key: expected 2 heads, got 4": (ones(1, 5, 4, 16), ones(1, 5, 4, 16)),
+    "key: expected 2 heads, got 1": (ones(1, 5, 4, 16), ones(1, 5, 1, 16)),
+    "query: expected 4 dimensions, .* got 3": (ones(5, 4, 16), ones(5, 2, 16)),
 }
 
 
@@ -63,7 +63,7 @@ def test_what_a_layer_was_not_made_for(told):
 
 def test_values_a_layer_was_not_made_for():
     impl = FLASH(4, 16, num_kv_heads=2)
-    with pytest.raises(tenon.errors.InvalidArgumentError, match="value needs 2 heads, found 4"):
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="value: expected 2 heads, got 4"):
         impl.forward(ones(1, 5, 4, 16), ones(1, 5, 2, 16), ones(1, 5, 4, 16))
     assert impl.forward(ones(1, 5, 4, 16), ones(1, 7, 2, 16), ones(1, 7, 2, 8)).shape == (1, 5, 4, 8)  # of their own size
     with pytest.raises(TypeError, match="k: list is no array"):
@@ -153,7 +153,7 @@ def test_masks_of_fewer_keys_are_of_the_last(random, shape, kind, library):
 
 def test_masks_of_more_keys_are_refused():
     x = ones(1, 5, 2, 8)
-    with pytest.raises(tenon.errors.InvalidArgumentError, match="attn_mask needs at most 5 keys, .* found 6"):
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="attn_mask: expected at most 5 keys, .* got 6"):
         attention.FLASH_ATTN.get_impl_cls()(2, 8).forward(x, x, x, attention.AttentionMetadata(0, attn_mask=ones(1, 6)))
 
 
@@ -162,7 +162,7 @@ def test_short_masks_of_what_has_no_functions_are_refused():
         __module__, dtype, ndim, shape = "tenon", "bool", 2, (1, 3)
 
     x = ones(1, 5, 2, 8)
-    with pytest.raises(tenon.errors.InvalidArgumentError, match="attn_mask needs 5 keys, .* Mask; found 3"):
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="attn_mask: expected 5 keys, .* Mask; got 3"):
         FLASH(2, 8).forward(x, x, x, attention.AttentionMetadata(0, attn_mask=Mask()))
 
 
@@ -183,9 +183,9 @@ def test_modules_that_hold_a_layer(torch, tmp_path):
 
 def test_layers_that_are_trained_are_checked_too(torch):
     x = torch.ones(1, 5, 2, 16, requires_grad=True)
-    with pytest.raises(tenon.errors.InvalidArgumentError, match="query needs 4 heads, found 2"):
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="query: expected 4 heads, got 2"):
         FLASH(4, 16).forward(x, x, x)
-    with torch.autocast("cpu", dtype=torch.bfloat16), pytest.raises(ValueError, match="query needs 4 heads, found 2"):
+    with torch.autocast("cpu", dtype=torch.bfloat16), pytest.raises(ValueError, match="query: expected 4 heads, got 2"):
         FLASH(4, 16).forward(x, x, x)
 
 
@@ -215,16 +215,16 @@ def run(heads, kv, impl):
     try:
         return impl.forward(q, k, k).shape[2]
     except tenon.errors.InvalidArgumentError as error:
-        return error.message.split(":")[0]
+        return ": ".join(error.message.split(": ")[:2])
 
 plain, grouped = FLASH_ATTN.get_impl_cls()(12, 16), FLASH_ATTN.get_impl_cls()(12, 16, num_kv_heads=2)
-assert run(3, 3, plain) == "query needs 12 heads, found 3"
+assert run(3, 3, plain) == "query: expected 12 heads, got 3"
 dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=4)
 assert run(12, 12, plain) == 12 and run(3, 3, plain) == 3 and run(6, 6, plain) == 6
 assert run(6, 1, grouped) == 6 and run(3, 1, grouped) == 3 and run(12, 2, grouped) == 12
-assert run(4, 4, plain) == "query needs 12 heads, found 4"     # of 3 processes; there are 4
-assert run(5, 5, plain) == "query needs 12 heads, found 5"
-assert run(24, 24, plain) == "query needs 12 heads, found 24"
-assert run(6, 1, FLASH_ATTN.get_impl_cls()(12, 16, num_kv_heads=3)) == "query needs 12 heads, found 6"
-assert run(6, 2, grouped) == "key needs 1 heads, found 2", run(6, 2, grouped)
+assert run(4, 4, plain) == "query: expected 12 heads, got 4"     # of 3 processes; there are 4
+assert run(5, 5, plain) == "query: expected 12 heads, got 5"
+assert run(24, 24, plain) == "query: expected 12 heads, got 24"
+assert run(6, 1, FLASH_ATTN.get_impl_cls()(12, 16, num_kv_heads=3)) == "query: expected 12 heads, got 6"
+assert run(6, 2, grouped) == "key: expected 1 heads, got 2", run(6, 2, grouped)
 """)

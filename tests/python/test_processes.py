@@ -259,7 +259,7 @@ def test_a_child_waits_for_an_event_of_its_parent():
 def test_event_handles_are_checked():
     with pytest.raises(tenon.errors.InvalidArgumentError, match="interprocess"):
         tenon.Event(on="cpu").ipc_handle()
-    with pytest.raises(TypeError, match="handle needs bytes, found str"):
+    with pytest.raises(TypeError, match="handle: expected bytes, got str"):
         tenon.Event.from_ipc_handle("cpu", "x")
-    with pytest.raises(tenon.errors.InvalidArgumentError, match="handle needs 64 bytes"):
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="handle: expected 64 bytes"):
         tenon.Event.from_ipc_handle("cpu", b"x")

@@ -356,9 +356,9 @@ def test_scopes_decorate_coroutines_and_no_generators():
 def test_what_is_no_change_is_refused():
     for call, told in ((lambda: settings.set("fp32_precision"), "a key and its value"),
                        (lambda: settings.set({"fp32_precision": "ieee"}, "tf32"), "or a mapping alone"),
-                       (lambda: settings.scope("fp32_precision"), "scope needs keywords or a mapping .*, found str"),
-                       (lambda: settings.scope(None), "scope needs keywords or a mapping .*, found NoneType"),
-                       (lambda: settings.resume(3), "resume needs what current.. gave, found int")):
+                       (lambda: settings.scope("fp32_precision"), "scope: expected keywords or a mapping .*, got str"),
+                       (lambda: settings.scope(None), "scope: expected keywords or a mapping .*, got NoneType"),
+                       (lambda: settings.resume(3), "resume: expected what current.. gave, got int")):
         with pytest.raises(TypeError, match=told):
             call()
 
@@ -379,7 +379,7 @@ def test_variables_of_upstream_are_imported_on_request():
         "TORCH_BLAS_PREFER_CUBLASLT": "cuda.preferred_blas_library=cublaslt",
         "TORCH_CUDNN_V8_API_LRU_CACHE_LIMIT": "plan.cache_size=77",
         "TORCH_LINALG_PREFER_CUSOLVER": "not taken: 0 changes nothing",
-        "TORCH_ROCM_FA_PREFER_CK": "not taken: it needs 0 or 1, found 'yes'",
+        "TORCH_ROCM_FA_PREFER_CK": "not taken: expected 0 or 1, got 'yes'",
         "TORCH_HOME": "not taken: Tenon has no setting for it", "FASTVIDEO_FA4": "not taken: it is empty"}
     assert settings.get("cuda.matmul.fp32_precision") == "tf32" and settings.get("plan.cache_size") == 77
     assert settings.get("attention.backend").lower() == "require:torch_sdpa"
@@ -394,7 +394,7 @@ def test_every_variable_of_upstream_has_a_setting():
         assert settings.origin(key).startswith("process")
         settings.reset()
     for given, told in {"-1": "plan.cache_size=0", "0": "not taken: 0 is no limit there, and plans here have one",
-                        "x": "not taken: it needs a whole number, found 'x'"}.items():
+                        "x": "not taken: expected a whole number, got 'x'"}.items():
         assert list(settings.import_upstream({"TORCH_CUDNN_V8_API_LRU_CACHE_LIMIT": given}).values()) == [told]
         settings.reset()
 
@@ -438,5 +438,5 @@ def test_scope_by_keywords():
         settings.scope(determinsm="any")
     with pytest.raises(TypeError, match="two values for 'determinism'"):
         settings.scope({"determinism": "any"}, determinism="any")
-    with pytest.raises(TypeError, match="keywords or a mapping of keys to values, found list"):
+    with pytest.raises(TypeError, match="keywords or a mapping of keys to values, got list"):
         settings.scope(["determinism"])

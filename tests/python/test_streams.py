@@ -113,13 +113,13 @@ with tenon.device("cuda:1"), mine:
     order.clear()
     tenon.matmul(given, given, transpose_b=True)
     assert order == [("tn_matmul",), ("tn_stream_synchronize", mine.raw)], order  # None: there is nothing to wait for
-for wrong, told in ((0, "needs 1 to"), (-1, "needs 1 to"), (2**70, "needs 1 to"), ("x", "found str")):
+for wrong, told in ((0, "expected 1 to"), (-1, "expected 1 to"), (2**70, "expected 1 to"), ("x", "got str")):
     one.__cuda_array_interface__["stream"] = wrong
     try:
         tenon.matmul(given, one)
         raise SystemExit(f"{wrong} was taken")
     except (tenon.errors.InvalidArgumentError, TypeError) as error:
-        assert "stream needs" in str(error) and told in str(error), error
+        assert "stream: expected" in str(error) and told in str(error), error
 """
 
 ONE_DEVICE = """

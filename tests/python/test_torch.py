@@ -146,7 +146,7 @@ def test_shapes_broadcast(shapes, grouped):
     (((2, 4, 7, 8), (3, 4, 7, 8), (3, 4, 7, 8)), "do not broadcast"),
     (((2, 4, 7, 8), (2, 4, 7, 8), (2, 3, 7, 8)), "do not broadcast"),
     (((4, 7, 8), (3, 7, 8), (3, 7, 8)), "query has 4 heads, key has 3: enable_gqa"),
-    (((8,), (7, 8), (7, 8)), "two dimensions or more, found 1, 2 and 2"),
+    (((8,), (7, 8), (7, 8)), "two dimensions or more, got 1, 2 and 2"),
     (((2, 4, 7, 8),) * 3 + ((1, 2, 1, 7, 7),), "a mask of 5 dimensions beside operands of 4"),
     (((2, 3, 4, 7, 8),) * 3 + ((2, 1, 7, 7),), "do not broadcast"),
     (((1, 3, 4, 7, 8),) * 3 + ((2, 1, 1, 7, 7),), "before their heads")])
@@ -446,7 +446,7 @@ def test_operands_lie_on_one_device(place, grad):
     given = [*inputs(grad=grad), torch.zeros(1, 1, 9, 9)]
     name = ("query", "key", "value", "mask")[place]
     given[place] = given[place].detach().to("meta")
-    message = "key beside a query on meta" if place == 0 else f"{name} beside a query on cpu .* found on meta"
+    message = "key: expected meta, as query" if place == 0 else f"{name}: expected cpu, as query, got meta"
     q, k, v, mask = given
     for call in (lambda: ours(*given), lambda: attention(*given),
                  lambda: torch.ops.tenon.attention(*given, 0.0, False, None, 0.0, ""),
@@ -599,14 +599,14 @@ def test_what_is_no_tensor_is_named():
     q = torch.ones(1, 2, 4, 8)
     array = q.numpy()
     refusals = {
-        "query needs a torch.Tensor, found numpy.ndarray": lambda: ours(array, array, array),
-        "key needs a torch.Tensor, found numpy.ndarray": lambda: ours(q, array, q),
-        "attn_mask needs a torch.Tensor, found numpy.ndarray": lambda: ours(q, q, q, array[0, 0]),
-        "key needs a torch.Tensor, found builtins.NoneType": lambda: ours(q, None, q),
-        "value needs a torch.Tensor, found .*Odd": lambda: attention(q, q, Odd()),
-        "is_causal needs True or False, found 'no'": lambda: ours(q, q, q, is_causal="no"),
-        "scale needs a number, found str": lambda: ours(q, q, q, scale="x"),
-        "layout needs a str, found int": lambda: attention(q, q, q, layout=1),
+        "query: expected a torch.Tensor, got numpy.ndarray": lambda: ours(array, array, array),
+        "key: expected a torch.Tensor, got numpy.ndarray": lambda: ours(q, array, q),
+        "attn_mask: expected a torch.Tensor, got numpy.ndarray": lambda: ours(q, q, q, array[0, 0]),
+        "key: expected a torch.Tensor, got builtins.NoneType": lambda: ours(q, None, q),
+        "value: expected a torch.Tensor, got .*Odd": lambda: attention(q, q, Odd()),
+        "is_causal: expected True or False, got 'no'": lambda: ours(q, q, q, is_causal="no"),
+        "scale: expected a number, got str": lambda: ours(q, q, q, scale="x"),
+        "layout: expected a str, got int": lambda: attention(q, q, q, layout=1),
     }
     for told, call in refusals.items():
         with pytest.raises(TypeError, match=told):

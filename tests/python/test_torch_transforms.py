@@ -188,7 +188,7 @@ def test_dropout_in_vmap(qkv):
     q, k, v = qkv
     stacked = torch.stack([q, q])
     for randomness in ("error", "same"):
-        with pytest.raises(tenon.errors.UnsupportedError, match=f'"different", found "{randomness}"'):
+        with pytest.raises(tenon.errors.UnsupportedError, match=f'"different", got "{randomness}"'):
             vmap(lambda a: ours(a, k, v, dropout_p=0.5), randomness=randomness)(stacked)
     one, other = vmap(lambda a: ours(a, k, v, dropout_p=0.5), randomness="different")(stacked)
     assert not torch.equal(one, other)

@@ -326,7 +326,7 @@ static void odd_ones_are_explained(void **state)
                      TN_VERDICT_UNTESTED);
     assert_int_equal(explained_of(rule, "fill:f32:shape=134217728,value=2", text, sizeof text),
                      TN_VERDICT_REFUSED);
-    assert_contains(text, "cpu.fill.pages: setting: bytes of a test needs 536");
+    assert_contains(text, "cpu.fill.pages: setting: bytes of a test: expected 536");
 }
 
 /* A call tests what it takes. */

@@ -264,11 +264,11 @@ static void a_plan_that_needs_more_alignment_is_told(void **state)
     assert_int_equal(multiply(&s, only, 16, &err), TN_OK);
     assert_int_equal(multiply(&s, only, 4, &err), TN_REFUSED);
     assert_contains(err.message,
-                    "needs memory aligned as in " SQUARE ",align=16;16;16@toy:0, found " SQUARE
+                    "expected memory aligned as in " SQUARE ",align=16;16;16@toy:0, got " SQUARE
                     ",align=4;4;4@toy:0; align the memory, or prepare");
     assert_int_equal(tn_explain(only, SQUARE ",align=4;4;4@toy:0", &decision, &err), TN_OK);
     assert_int_equal(tn_decision_status(decision, &message), TN_REFUSED);
-    assert_contains(message, "needs memory aligned as in");
+    assert_contains(message, "expected memory aligned as in");
     tn_decision_release(decision);
     tn_context_release(only);
     end(&s);
@@ -366,7 +366,7 @@ static void a_locked_kernel_that_needs_alignment_refuses(void **state)
     assert_int_equal(multiply(&s, NULL, 16, &err), TN_OK);
     assert_string_equal(toy.last, "toy.matmul.wide");
     assert_int_equal(multiply(&s, NULL, 8, &err), TN_REFUSED);
-    assert_contains(err.message, "toy.matmul.wide: alignment: alignment needs 16, found 8; ");
+    assert_contains(err.message, "toy.matmul.wide: alignment: alignment: expected 16, got 8; ");
     assert_contains(err.message, "locks it for this problem: align the memory, or write the lock");
     assert_int_equal(tn_lock_use(NULL, &err), TN_OK);
     assert_int_equal(multiply(&s, NULL, 8, &err), TN_OK);

@@ -804,7 +804,7 @@ static void described_devices_have_conditions(void **state)
     assert_backend(d, "flash", TN_VERDICT_REFUSED, TN_REFUSE_LIBRARY, "conditions hold");
     assert_backend(d, "mem_efficient", TN_VERDICT_REFUSED, TN_REFUSE_SHAPE,
                    "groups are not supported");
-    assert_backend(d, "cudnn", TN_VERDICT_REFUSED, TN_REFUSE_DEVICE, "cuDNN needs cuda");
+    assert_backend(d, "cudnn", TN_VERDICT_REFUSED, TN_REFUSE_DEVICE, "cuDNN: expected cuda");
     tn_decision_release(d);
 
     d = explained("attention:bf16:varlen=64;64,h=8,d=64@h200", NULL); /* packed is nested */

@@ -537,13 +537,13 @@ static void invalid_sinks_change_nothing(void **state)
     bad = good;
     bad.level = TN_LOG_DEBUG + 1;
     assert_int_equal(tn_log_set(&bad, &err), TN_INVALID_ARGUMENT);
-    assert_contains(err.message, "sink->level needs 0 (off) to 4 (debug), found 5");
+    assert_contains(err.message, "sink->level: expected 0 (off) to 4 (debug), got 5");
     bad.level = -1;
     assert_int_equal(tn_log_set(&bad, &err), TN_INVALID_ARGUMENT);
     bad = good;
     bad.struct_size = offsetof(tn_log_sink, level);
     assert_int_equal(tn_log_set(&bad, &err), TN_INVALID_ARGUMENT);
-    assert_contains(err.message, "sink->struct_size needs at least");
+    assert_contains(err.message, "sink->struct_size: expected at least");
     tni_log(TN_LOG_INFO, "still heard");
     assert_string_equal(to.text, "still heard");
     assert_int_equal(tn_log_set(NULL, NULL), TN_OK);
@@ -670,7 +670,7 @@ static void invalid_allocators_are_refused(void **state)
     bad = allocator_of(&from);
     bad.struct_size--;
     assert_int_equal(tn_allocator_set(&bad, &err), TN_INVALID_ARGUMENT);
-    assert_contains(err.message, "allocator->struct_size needs at least");
+    assert_contains(err.message, "allocator->struct_size: expected at least");
     tni_release(tni_alloc(1));
     assert_int_equal(from.given, 0);
 }

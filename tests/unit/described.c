@@ -549,13 +549,13 @@ static void of_two_links_the_poorer_counts(void **state)
 
 static void bad_behaviour_is_refused(void **state)
 {
-    static const char number[] = "needs a whole number from 1";
-    static const char bytes[] = "needs a whole number with B kB MB GB TB KiB MiB GiB TiB";
-    static const char time[] = "needs a whole number with ns us ms s, at most 3600 s";
+    static const char number[] = "expected a whole number from 1";
+    static const char bytes[] = "expected a whole number with B kB MB GB TB KiB MiB GiB TiB";
+    static const char time[] = "expected a whole number with ns us ms s, at most 3600 s";
     static const struct {
         const char *key, *value, *words;
     } cases[] = {
-        {"fail_alloc", "0", "behaviour.fail_alloc = \"0\": needs a whole number from 1"},
+        {"fail_alloc", "0", "behaviour.fail_alloc: expected a whole number from 1, got \"0\""},
         {"fail_alloc", "-1", number},
         {"fail_alloc", "", number},
         {"fail_alloc", "1.5", number},
@@ -568,8 +568,8 @@ static void bad_behaviour_is_refused(void **state)
         {"stall_copy", "250", time},
         {"stall_copy", "250 min", time},
         {"stall_copy", "3601 s", time},
-        {"link", "nvlink", "behaviour.link = \"nvlink\": needs staged, bus or fabric"},
-        {"link", "a\nb", "behaviour.link = \"a?b\": needs"},
+        {"link", "nvlink", "behaviour.link: expected staged, bus or fabric, got \"nvlink\""},
+        {"link", "a\nb", ", got \"a?b\""},
         {"fail_aloc", "1",
          "unknown key \"behaviour.fail_aloc\" (= \"1\"); did you mean "
          "behaviour.fail_alloc?"},

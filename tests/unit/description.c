@@ -234,7 +234,7 @@ static void bad_values_are_refused(void **state)
         {"features = fma, avx22", "features = \"fma, avx22\": ", "did you mean avx2?"},
         {"features = avx2,", "\"avx2,\"", "expected features of a processor separated by commas"},
         {"features =", "\"\"", "as in fma, avx2"},
-        {"features = avx2", "features: ", "expected platform = cpu, found \"x\""},
+        {"features = avx2", "features: ", "expected platform = cpu, got \"x\""},
         {"name =", "name = \"\": ", "expected 1 to 127 bytes of text"},
         {"name = \"a\\tb\"",
          "\"a\\x09"
@@ -272,20 +272,21 @@ static void bad_values_are_refused(void **state)
 static void bad_forms_are_refused(void **state)
 {
     (void)state;
-    assert_refused("", "f:1: expected a section [device], found none");
-    assert_refused("# nothing\n", "f:1: expected a section [device], found none");
+    assert_refused("", "f:1: expected a section [device], got none");
+    assert_refused("# nothing\n", "f:1: expected a section [device], got none");
     assert_refused("\nplatform = cuda\n[device]\nplatform = cuda\n",
                    "f:2: platform = \"cuda\": expected [device] before it");
     assert_refused("[device]\nplatform = x\n[devices]\n",
-                   "f:3: found section [devices], expected [device] or [device NAME]");
-    assert_refused("[dev]\n", "f:1: found section [dev], expected [device]");
+                   "f:3: expected [device] or [device NAME], got section [devices]");
+    assert_refused("[dev]\n", "f:1: expected [device] or [device NAME], got section [dev]");
     assert_refused("[device Big]\nplatform = x\n",
-                   "f:1: found [device Big], expected a name of 1 to 48 of a-z 0-9 - _");
-    assert_refused("[device a b]\nplatform = x\n", "f:1: found [device a b], expected a name");
+                   "f:1: expected a name of 1 to 48 of a-z 0-9 - _, got [device Big]");
+    assert_refused("[device a b]\nplatform = x\n",
+                   "f:1: expected a name of 1 to 48 of a-z 0-9 - _, got [device a b]");
     assert_refused("[device a]\nplatform = x\n[device b]\nplatform = x\n[device   a]\n",
                    "f:5: duplicate [device a]: the name is used in line 1 already");
     assert_refused("[device]\nname = x\n",
-                   "f:1: expected a platform, such as platform = cuda; found none");
+                   "f:1: expected a platform, such as platform = cuda; got none");
     assert_refused("[device]\nplatform = x\nmemroy = 1 GB\n",
                    "f:3: unknown key \"memroy\" (= \"1 GB\"); did you mean memory?");
     assert_refused("[device]\nplatform = x\nMemory = 1 GB\n", "did you mean memory?");
@@ -307,7 +308,7 @@ static void bad_forms_are_refused(void **state)
     tni_descriptions *none = NULL;
     tn_error err;
     assert_int_equal(parse("[device\n", &none, &err), TN_CORRUPT);
-    assert_contains(err.message, "f:1:8: found the end of the line, expected ']'");
+    assert_contains(err.message, "f:1:8: expected ']'");
 }
 
 static void equal_devices_are_written_once(void **state)
@@ -363,7 +364,7 @@ static void sizes_are_bounded(void **state)
     tni_descriptions_release(all);
     tni_buffer_add(&text, "[device]\nplatform = x\n");
     assert_refused(tni_buffer_text(&text),
-                   "f:49: found 1025 devices up to here, expected at most 1024");
+                   "f:49: expected at most 1024 devices, got 1025 up to here");
     tni_buffer_release(&text);
     tni_buffer_add(&text, "[device]\nplatform = x\n");
     for (int i = 0; i < 255; i++)
@@ -373,7 +374,7 @@ static void sizes_are_bounded(void **state)
     tni_descriptions_release(all);
     tni_buffer_add(&text, "name = x\n");
     assert_refused(tni_buffer_text(&text),
-                   "f:1: found 257 keys in one section, expected at most 256");
+                   "f:1: expected at most 256 keys in one section, got 257");
     tni_buffer_release(&text);
 }
 

@@ -67,7 +67,7 @@ static void capabilities_are_parsed(void **state)
     assert_true(read.major == 9 && read.minor == 12);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         assert_int_equal(tn_capability_parse(wrong[i], &read, &err), TN_INVALID_ARGUMENT);
-        assert_contains(err.message, "needs the form 9.0, 9 or 90");
+        assert_contains(err.message, "expected the form 9.0, 9 or 90");
         assert_true(read.major == 9 && read.minor == 12);
     }
     assert_int_equal(tn_capability_parse(NULL, &read, &err), TN_INVALID_ARGUMENT);

@@ -380,8 +380,9 @@ static void workspaces(void **state)
     assert_int_equal(multiply(NULL, 4, 4, 4, own, 8192, &err), TN_OK);
     assert_ptr_equal(toy.last_workspace, own);
     assert_int_equal(multiply(NULL, 4, 4, 4, own, 4095, &err), TN_INVALID_ARGUMENT);
-    assert_contains(err.message,
-                    "toy.matmul.fast needs 4096 bytes aligned to 64, got 4095 aligned to 64");
+    assert_contains(
+        err.message,
+        "expected 4096 bytes aligned to 64 for toy.matmul.fast, got 4095 aligned to 64");
     assert_int_equal(multiply(NULL, 4, 4, 4, (char *)own + 8, 8000, &err), TN_INVALID_ARGUMENT);
     assert_contains(err.message, "got 8000 aligned to 8");
     assert_int_equal(multiply(NULL, 4, 4, 4, own, 0, &err), TN_INVALID_ARGUMENT);

@@ -80,10 +80,10 @@ static void wrong_arguments_are_refused(void **state)
     static const struct {
         tn_event_args args;
         const char *words;
-    } odd[] = {{{.enable_timing = 7}, "args->enable_timing needs 0 or 1, found 7"},
-               {{.blocking = -3}, "args->blocking needs 0 or 1, found -3"},
-               {{.interprocess = 99}, "args->interprocess needs 0 or 1, found 99"},
-               {{.reserved = 5}, "args->reserved needs 0, found 5"}};
+    } odd[] = {{{.enable_timing = 7}, "args->enable_timing: expected 0 or 1, got 7"},
+               {{.blocking = -3}, "args->blocking: expected 0 or 1, got -3"},
+               {{.interprocess = 99}, "args->interprocess: expected 0 or 1, got 99"},
+               {{.reserved = 5}, "args->reserved: expected 0, got 5"}};
     tn_event_args small = {.struct_size = TN_UP_TO(tn_event_args, blocking)};
     tn_event *event = NULL, *made = made_on("cpu:0", NULL);
     tn_event_handle handle = {{0}};

@@ -122,67 +122,68 @@ typedef struct refused {
 #define A_KEY        "a key (letters, digits and . _ - + / @ :), '[' or '#'"
 #define LINE_END     "the end of the line or a comment after a blank"
 #define PRINTABLE    "printable UTF-8 text"
-#define FOUND_END    "found the end of the text, expected "
-#define FOUND_EOL    "found the end of the line, expected "
+#define FOUND_END    ", got the end of the text"
+#define FOUND_EOL    ", got the end of the line"
 #define AFTER_ESCAPE "one of n t r x \" \\ after \\"
 
 static const refused faults[] = {
-    {"= b", "t:1:1: found '=', expected " A_KEY},
-    {"a = b\n  !x", "t:2:3: found '!', expected " A_KEY},
-    {"\xC3\xA9 = b", "t:1:1: found '\xC3\xA9', expected " A_KEY},
-    {"\xEF\xBB\xBF!", "t:1:1: found '!', expected " A_KEY},
-    {"a", "t:1:2: " FOUND_END "'='"},
-    {"a\nb = c", "t:1:2: " FOUND_EOL "'='"},
-    {"a \r\nb = c", "t:1:3: " FOUND_EOL "'='"},
-    {"a # b = c", "t:1:3: found '#', expected '='"},
-    {"a b = c", "t:1:3: found 'b', expected '='"},
-    {"a\xC3\xA9 = b", "t:1:2: found '\xC3\xA9', expected '='"},
-    {"[", "t:1:2: " FOUND_END "']' after the section's name"},
-    {"[a\nb = c", "t:1:3: " FOUND_EOL "']' after the section's name"},
-    {"[]", "t:1:2: found ']', expected a section's name"},
-    {"[ \t ]", "t:1:5: found ']', expected a section's name"},
-    {"[a\tb]", "t:1:3: found byte 0x09, expected a section's name without TAB"},
-    {"[a] b", "t:1:5: found 'b', expected " LINE_END},
-    {"[a]# b", "t:1:4: found '#', expected " LINE_END},
-    {"a = \"b", "t:1:7: " FOUND_END "'\"' at the end of the quoted value"},
-    {"a = \"b\nc\"", "t:1:7: " FOUND_EOL "'\"' at the end of the quoted value"},
-    {"a = \"b\" c", "t:1:9: found 'c', expected " LINE_END},
-    {"a = \"b\"c", "t:1:8: found 'c', expected " LINE_END},
-    {"a = \"b\"# c", "t:1:8: found '#', expected " LINE_END},
-    {"a = \"\" \"", "t:1:8: found '\"', expected " LINE_END},
-    {"a = \"\\q\"", "t:1:7: found 'q', expected " AFTER_ESCAPE},
-    {"a = \"\\", "t:1:7: " FOUND_END AFTER_ESCAPE},
-    {"a = \"\\\n\"", "t:1:7: " FOUND_EOL AFTER_ESCAPE},
-    {"a = \"\\\xC3\xA9\"", "t:1:7: found '\xC3\xA9', expected " AFTER_ESCAPE},
-    {"a = \"\\x4", "t:1:9: " FOUND_END "two hexadecimal digits after \\x"},
-    {"a = \"\\x4g\"", "t:1:9: found 'g', expected two hexadecimal digits after \\x"},
-    {"a = \"\\x00\"", "t:1:8: found '0', expected 01 to 7f after \\x"},
-    {"a = \"\\x80\"", "t:1:8: found '8', expected 01 to 7f after \\x"},
-    {"a = \"\"\"", "t:1:8: " FOUND_END "a line with \"\"\" to close the block of line 1"},
-    {"\na = \"\"\"\nb\n", "t:4:1: " FOUND_END "a line with \"\"\" to close the block of line 2"},
-    {"a = \"\"\"\nb", "t:2:2: " FOUND_END "a line with \"\"\" to close the block of line 1"},
-    {"a = \"\"\"b\n\"\"\"", "t:1:8: found 'b', expected " LINE_END},
-    {"a = \"\"\"\nb\n  \"\"\"c\n\"\"\"", "t:3:6: found 'c', expected " LINE_END},
-    {"a = \"\"\"\n\"\"\"\"", "t:2:4: found '\"', expected " LINE_END},
-    {"a = \xC3\xA9\x01", "t:1:6: found byte 0x01, expected " PRINTABLE},
-    {"a = b\x7F", "t:1:6: found byte 0x7f, expected " PRINTABLE},
-    {"a = b\rc", "t:1:6: found byte 0x0d, expected " PRINTABLE},
-    {"a = b\r", "t:1:6: found byte 0x0d, expected " PRINTABLE},
-    {"\n# \x1B", "t:2:3: found byte 0x1b, expected " PRINTABLE},
-    {"a = \"\"\"\n\x02\n\"\"\"", "t:2:1: found byte 0x02, expected " PRINTABLE},
+    {"= b", "t:1:1: expected " A_KEY ", got '='"},
+    {"a = b\n  !x", "t:2:3: expected " A_KEY ", got '!'"},
+    {"\xC3\xA9 = b", "t:1:1: expected " A_KEY ", got '\xC3\xA9'"},
+    {"\xEF\xBB\xBF!", "t:1:1: expected " A_KEY ", got '!'"},
+    {"a", "t:1:2: expected '='" FOUND_END},
+    {"a\nb = c", "t:1:2: expected '='" FOUND_EOL},
+    {"a \r\nb = c", "t:1:3: expected '='" FOUND_EOL},
+    {"a # b = c", "t:1:3: expected '=', got '#'"},
+    {"a b = c", "t:1:3: expected '=', got 'b'"},
+    {"a\xC3\xA9 = b", "t:1:2: expected '=', got '\xC3\xA9'"},
+    {"[", "t:1:2: expected ']' after the section's name" FOUND_END},
+    {"[a\nb = c", "t:1:3: expected ']' after the section's name" FOUND_EOL},
+    {"[]", "t:1:2: expected a section's name, got ']'"},
+    {"[ \t ]", "t:1:5: expected a section's name, got ']'"},
+    {"[a\tb]", "t:1:3: expected a section's name without TAB, got byte 0x09"},
+    {"[a] b", "t:1:5: expected " LINE_END ", got 'b'"},
+    {"[a]# b", "t:1:4: expected " LINE_END ", got '#'"},
+    {"a = \"b", "t:1:7: expected '\"' at the end of the quoted value" FOUND_END},
+    {"a = \"b\nc\"", "t:1:7: expected '\"' at the end of the quoted value" FOUND_EOL},
+    {"a = \"b\" c", "t:1:9: expected " LINE_END ", got 'c'"},
+    {"a = \"b\"c", "t:1:8: expected " LINE_END ", got 'c'"},
+    {"a = \"b\"# c", "t:1:8: expected " LINE_END ", got '#'"},
+    {"a = \"\" \"", "t:1:8: expected " LINE_END ", got '\"'"},
+    {"a = \"\\q\"", "t:1:7: expected " AFTER_ESCAPE ", got 'q'"},
+    {"a = \"\\", "t:1:7: expected " AFTER_ESCAPE FOUND_END},
+    {"a = \"\\\n\"", "t:1:7: expected " AFTER_ESCAPE FOUND_EOL},
+    {"a = \"\\\xC3\xA9\"", "t:1:7: expected " AFTER_ESCAPE ", got '\xC3\xA9'"},
+    {"a = \"\\x4", "t:1:9: expected two hexadecimal digits after \\x" FOUND_END},
+    {"a = \"\\x4g\"", "t:1:9: expected two hexadecimal digits after \\x, got 'g'"},
+    {"a = \"\\x00\"", "t:1:8: expected 01 to 7f after \\x, got '0'"},
+    {"a = \"\\x80\"", "t:1:8: expected 01 to 7f after \\x, got '8'"},
+    {"a = \"\"\"", "t:1:8: expected a line with \"\"\" to close the block of line 1" FOUND_END},
+    {"\na = \"\"\"\nb\n",
+     "t:4:1: expected a line with \"\"\" to close the block of line 2" FOUND_END},
+    {"a = \"\"\"\nb", "t:2:2: expected a line with \"\"\" to close the block of line 1" FOUND_END},
+    {"a = \"\"\"b\n\"\"\"", "t:1:8: expected " LINE_END ", got 'b'"},
+    {"a = \"\"\"\nb\n  \"\"\"c\n\"\"\"", "t:3:6: expected " LINE_END ", got 'c'"},
+    {"a = \"\"\"\n\"\"\"\"", "t:2:4: expected " LINE_END ", got '\"'"},
+    {"a = \xC3\xA9\x01", "t:1:6: expected " PRINTABLE ", got byte 0x01"},
+    {"a = b\x7F", "t:1:6: expected " PRINTABLE ", got byte 0x7f"},
+    {"a = b\rc", "t:1:6: expected " PRINTABLE ", got byte 0x0d"},
+    {"a = b\r", "t:1:6: expected " PRINTABLE ", got byte 0x0d"},
+    {"\n# \x1B", "t:2:3: expected " PRINTABLE ", got byte 0x1b"},
+    {"a = \"\"\"\n\x02\n\"\"\"", "t:2:1: expected " PRINTABLE ", got byte 0x02"},
     /* not UTF-8: lone continuation, cut short, overlong, surrogate, too high, never a byte */
-    {"a = \x80", "t:1:5: found byte 0x80, expected " PRINTABLE},
-    {"a = \xC3", "t:1:5: found byte 0xc3, expected " PRINTABLE},
-    {"a = \xE2\x82\n", "t:1:5: found byte 0xe2, expected " PRINTABLE},
-    {"a = \xF0\x9F\x94(", "t:1:5: found byte 0xf0, expected " PRINTABLE},
-    {"a = \xC0\x80", "t:1:5: found byte 0xc0, expected " PRINTABLE},
-    {"a = \xC1\xBF", "t:1:5: found byte 0xc1, expected " PRINTABLE},
-    {"a = \xE0\x9F\xBF", "t:1:5: found byte 0xe0, expected " PRINTABLE},
-    {"a = \xF0\x8F\xBF\xBF", "t:1:5: found byte 0xf0, expected " PRINTABLE},
-    {"a = \xED\xA0\x80", "t:1:5: found byte 0xed, expected " PRINTABLE},
-    {"a = \xF4\x90\x80\x80", "t:1:5: found byte 0xf4, expected " PRINTABLE},
-    {"a = \xF5\x80\x80\x80", "t:1:5: found byte 0xf5, expected " PRINTABLE},
-    {"a = \xFF", "t:1:5: found byte 0xff, expected " PRINTABLE},
+    {"a = \x80", "t:1:5: expected " PRINTABLE ", got byte 0x80"},
+    {"a = \xC3", "t:1:5: expected " PRINTABLE ", got byte 0xc3"},
+    {"a = \xE2\x82\n", "t:1:5: expected " PRINTABLE ", got byte 0xe2"},
+    {"a = \xF0\x9F\x94(", "t:1:5: expected " PRINTABLE ", got byte 0xf0"},
+    {"a = \xC0\x80", "t:1:5: expected " PRINTABLE ", got byte 0xc0"},
+    {"a = \xC1\xBF", "t:1:5: expected " PRINTABLE ", got byte 0xc1"},
+    {"a = \xE0\x9F\xBF", "t:1:5: expected " PRINTABLE ", got byte 0xe0"},
+    {"a = \xF0\x8F\xBF\xBF", "t:1:5: expected " PRINTABLE ", got byte 0xf0"},
+    {"a = \xED\xA0\x80", "t:1:5: expected " PRINTABLE ", got byte 0xed"},
+    {"a = \xF4\x90\x80\x80", "t:1:5: expected " PRINTABLE ", got byte 0xf4"},
+    {"a = \xF5\x80\x80\x80", "t:1:5: expected " PRINTABLE ", got byte 0xf5"},
+    {"a = \xFF", "t:1:5: expected " PRINTABLE ", got byte 0xff"},
 };
 
 static void assert_refused(const char *text, size_t length, const char *message)
@@ -200,7 +201,7 @@ static void test_faults(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
         assert_refused(faults[i].text, strlen(faults[i].text), faults[i].message);
-    assert_refused("a = b\0c", 7, "t:1:6: found byte 0x00, expected " PRINTABLE);
+    assert_refused("a = b\0c", 7, "t:1:6: expected " PRINTABLE ", got byte 0x00");
     assert_int_equal(parse("=", 1, &(tni_form *){NULL}, NULL), TN_CORRUPT);
 }
 
@@ -215,11 +216,11 @@ static void test_long_origin(void **state)
     memcpy(origin + sizeof origin - 8, "/config", 8);
     assert_int_equal(tni_form_parse("a", 1, origin, &form, &err), TN_CORRUPT);
     assert_int_equal(strncmp(err.message, ".../config:1:2: ", 16), 0);
-    assert_contains(err.message, FOUND_END "'='");
+    assert_contains(err.message, "expected '='" FOUND_END);
     origin[sizeof origin - 50] = '/';
     assert_int_equal(tni_form_parse("a", 1, origin, &form, &err), TN_CORRUPT);
     assert_int_equal(strncmp(err.message, ".../oooo", 8), 0);
-    assert_contains(err.message, "o/config:1:2: " FOUND_END "'='");
+    assert_contains(err.message, "o/config:1:2: expected '='" FOUND_END);
 }
 
 /* The end of a long origin is cut between characters, wherever the cut falls. */
@@ -255,7 +256,7 @@ static void test_edges(void **state)
     form = NULL;
     assert_int_equal(tni_form_parse("a=b", (size_t)TNI_FORM_LIMIT + 1, "t", &form, &err),
                      TN_CORRUPT);
-    assert_contains(err.message, "found 268435457 bytes, expected at most 268435456");
+    assert_contains(err.message, "expected at most 268435456 bytes, got 268435457");
     assert_null(form);
 }
 
@@ -322,21 +323,21 @@ static void test_unwritable(void **state)
 {
     (void)state;
     assert_unwritable(NULL, "", "v",
-                      "a key needs one or more letters, digits and . _ - + / @ :; "
-                      "found nothing");
-    assert_unwritable(NULL, "a b", "v", "found byte 0x20 after \"a\"");
-    assert_unwritable(NULL, "a\n", "v", "found byte 0x0a after \"a\"");
-    assert_unwritable(NULL, "a=b", "v", "found byte 0x3d after \"a\"");
-    assert_unwritable(NULL, "\xC3\xA9", "v", "found byte 0xc3 after \"\"");
-    assert_unwritable(NULL, "k", "ab\xFF", "found byte 0xff at offset 2 of the value of \"k\"");
-    assert_unwritable(NULL, "k", "\xED\xA0\x80", "found byte 0xed at offset 0");
-    assert_unwritable("", NULL, NULL, "a section's name needs UTF-8 text without ']'");
-    assert_unwritable(" a", NULL, NULL, "found byte 0x20 after \"\"");
-    assert_unwritable("a\t", NULL, NULL, "found byte 0x09 after \"a\"");
-    assert_unwritable("a ", NULL, NULL, "found byte 0x20 after \"a\"");
-    assert_unwritable("a]b", NULL, NULL, "found byte 0x5d after \"a\"");
-    assert_unwritable("a\nb", NULL, NULL, "found byte 0x0a after \"a\"");
-    assert_unwritable("a\x80", NULL, NULL, "found byte 0x80 after \"a\"");
+                      "a key: expected one or more letters, digits and . _ - + / @ :; "
+                      "got nothing");
+    assert_unwritable(NULL, "a b", "v", "got byte 0x20 after \"a\"");
+    assert_unwritable(NULL, "a\n", "v", "got byte 0x0a after \"a\"");
+    assert_unwritable(NULL, "a=b", "v", "got byte 0x3d after \"a\"");
+    assert_unwritable(NULL, "\xC3\xA9", "v", "got byte 0xc3 after \"\"");
+    assert_unwritable(NULL, "k", "ab\xFF", "got byte 0xff at offset 2 of the value of \"k\"");
+    assert_unwritable(NULL, "k", "\xED\xA0\x80", "got byte 0xed at offset 0");
+    assert_unwritable("", NULL, NULL, "a section's name: expected UTF-8 text without ']'");
+    assert_unwritable(" a", NULL, NULL, "got byte 0x20 after \"\"");
+    assert_unwritable("a\t", NULL, NULL, "got byte 0x09 after \"a\"");
+    assert_unwritable("a ", NULL, NULL, "got byte 0x20 after \"a\"");
+    assert_unwritable("a]b", NULL, NULL, "got byte 0x5d after \"a\"");
+    assert_unwritable("a\nb", NULL, NULL, "got byte 0x0a after \"a\"");
+    assert_unwritable("a\x80", NULL, NULL, "got byte 0x80 after \"a\"");
 }
 
 /* A generator of its own, so that a seed gives the same texts everywhere. */

@@ -52,9 +52,9 @@ static void wrong_states_are_refused(void **state)
     assert_int_equal(tn_generator_state_set(NULL, NULL, &err), TN_INVALID_ARGUMENT);
     assert_contains(err.message, "state is NULL");
     assert_int_equal(tn_generator_state_get(NULL, &wrong, &err), TN_INVALID_ARGUMENT);
-    assert_contains(err.message, "out->struct_size needs at least 32, found 24");
+    assert_contains(err.message, "out->struct_size: expected at least 32, got 24");
     assert_int_equal(tn_generator_state_set(NULL, &wrong, &err), TN_INVALID_ARGUMENT);
-    assert_contains(err.message, "state->struct_size needs at least 32, found 24");
+    assert_contains(err.message, "state->struct_size: expected at least 32, got 24");
     assert_string_equal(err.where, "tn_generator_state_set");
     assert_int_equal(tn_generator_create(1, NULL, &err), TN_INVALID_ARGUMENT);
     assert_contains(err.message, "out is NULL");

@@ -251,7 +251,8 @@ static void notes_are_shown(void **state)
     tree_put(root, "/sys/devices/system/cpu/online", "zero\n");
     tn_machine *machine = snapshot(root, "0");
     assert_int_equal(tn_machine_note_count(machine), 1);
-    assert_contains(tn_machine_note_get(machine, 0), "cpu/online: found \"zero\"");
+    assert_contains(tn_machine_note_get(machine, 0),
+                    "cpu/online: expected a list such as 0-3,8, got \"zero\"");
     assert_string_equal(tn_machine_limit_get(machine, TNI_LIMIT_ONLINE)->state, "unknown");
     tn_machine_release(machine);
     scratch_remove(root);
@@ -265,11 +266,12 @@ static void resident_memory_of_all_sorts(void **state)
     } rows[] = {
         {"10 3 1 1 0 1 0\n", "/proc/self/statm, resident pages", 3},
         {"10 3", "/proc/self/statm, resident pages", 3},
-        {"10\n", "/proc/self/statm: found \"10\", expected the number of resident pages", -1},
-        {"", "/proc/self/statm: found \"\"", -1},
-        {"10 many\n", "found \"10 many\"", -1},
-        {"10 -3\n", "found \"10 -3\"", -1},
-        {"10 9223372036854775807\n", "found \"10 9223372036854775807\"", -1},
+        {"10\n", "/proc/self/statm: expected the number of resident pages", -1},
+        {"", "/proc/self/statm: expected the number of resident pages as the second one, got \"\"",
+         -1},
+        {"10 many\n", "got \"10 many\"", -1},
+        {"10 -3\n", "got \"10 -3\"", -1},
+        {"10 9223372036854775807\n", "got \"10 9223372036854775807\"", -1},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -320,7 +322,7 @@ static void facts_need_a_size(void **state)
     tn_error err = {0};
     (void)state;
     assert_int_equal(tni_machine_facts_read(&facts, &err), TN_INVALID_ARGUMENT);
-    assert_contains(err.message, "struct_size needs at least");
+    assert_contains(err.message, "struct_size: expected at least");
     assert_int_equal(facts.threads, 77);
     facts.struct_size = sizeof facts;
     assert_int_equal(tni_machine_facts_read(&facts, &err), TN_OK);

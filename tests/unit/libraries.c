@@ -342,7 +342,7 @@ static void wrong_arguments_are_refused(void **state)
                      TN_INVALID_ARGUMENT);
     assert_int_equal(tn_library_state_get(library_of("mkl"), NULL, &found, &err),
                      TN_INVALID_ARGUMENT);
-    assert_contains(err.message, "struct_size needs at least 16, found 8");
+    assert_contains(err.message, "struct_size: expected at least 16, got 8");
     assert_null(found.name);
     assert_null(library);
 }

@@ -435,8 +435,9 @@ static void a_check_says_what_differs(void **state)
     assert_checks(NULL, "version version ", 0, "sim.unary.a has version 1 in the lock, 3 here");
     sim_set(even, rising);
     sim[0].refuses = true;
-    assert_checks(NULL, "refused refused ", 0,
-                  "which is refused: shape: size needs 8, found 7; without the lock: sim.unary.b");
+    assert_checks(
+        NULL, "refused refused ", 0,
+        "which is refused: shape: size: expected 8, got 7; without the lock: sim.unary.b");
     sim_set(even, rising);
     assert_int_equal(
         tn_context_derive(NULL, TN_CHANGES(tn_with_determinism(TN_RUN_TO_RUN)), &repeats, NULL),

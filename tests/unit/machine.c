@@ -293,10 +293,10 @@ static void check_notes(const struct tree *tree, const tni_machine *machine)
     case TREE_QUOTA_EMPTY:
     case TREE_QUOTA_UNREADABLE:
     case TREE_QUOTA_HUGE: EXPECT(is_noted(machine, quota_file) == groups); break;
-    case TREE_LIMIT_GARBAGE: EXPECT(is_noted(machine, "found \"lots\"") == groups); break;
-    case TREE_ONLINE_GARBAGE: EXPECT(is_noted(machine, "cpu/online: found \"0-x\"")); break;
+    case TREE_LIMIT_GARBAGE: EXPECT(is_noted(machine, "got \"lots\"") == groups); break;
+    case TREE_ONLINE_GARBAGE: EXPECT(is_noted(machine, "got \"0-x\"")); break;
     case TREE_CACHE_GARBAGE:
-        EXPECT(is_noted(machine, "found \"big\"") == tree_has_caches(tree));
+        EXPECT(is_noted(machine, "got \"big\"") == tree_has_caches(tree));
         break;
     case TREE_DISTANCE_SHORT:
         EXPECT(is_noted(machine, "/distance: ") == (tree->node_count > 0));

@@ -43,7 +43,7 @@ static void memory_of_all_sorts(void **state)
     (void)state;
     begin_with(stat, NULL);
     assert_known(machine->memory.available, 768 * MiB, "an unknown part, counted as 0");
-    assert_contains(machine->notes[0], "memory.stat: found \"-5\"");
+    assert_contains(machine->notes[0], "memory.stat: expected a number of bytes, got \"-5\"");
     end();
     begin_with(old, NULL);
     assert_known(machine->memory.available, (102400 - 5120 + 409600 - 5120 + 1024 - 512) * 1024,
@@ -57,7 +57,7 @@ static void memory_of_all_sorts(void **state)
     assert_known(machine->memory.available, 1024 * MiB, "MemTotal");
     end();
     begin_with(absurd, NULL);
-    assert_state(machine->memory.total, TNI_FACT_MALFORMED, "found \"99999999999999999 kB\"");
+    assert_state(machine->memory.total, TNI_FACT_MALFORMED, "got \"99999999999999999 kB\"");
     assert_state(machine->memory.available, TNI_FACT_MALFORMED, "impossible sizes");
     assert_int_equal(machine->note_count, 2);
     end();
@@ -89,7 +89,7 @@ static void nodes_of_all_sorts(void **state)
     assert_false(found->cpus[3].online);
     assert_state(found->nodes[0].total, TNI_FACT_UNKNOWN,
                  "/sys/devices/system/node/node0/meminfo: ");
-    assert_state(found->nodes[1].total, TNI_FACT_MALFORMED, "found \"much kB\"");
+    assert_state(found->nodes[1].total, TNI_FACT_MALFORMED, "got \"much kB\"");
     assert_state(found->nodes[1].free, TNI_FACT_UNKNOWN, "no line \"Node 3 MemFree\"");
     assert_int_equal(machine->note_count, 2);
     end();
@@ -105,7 +105,7 @@ static void unreadable_files_are_noted(void **state)
     read_all("0-2");
     assert_int_equal(machine->note_count, 2);
     assert_contains(machine->notes[0], "/sys/devices/system/cpu/online: ");
-    assert_contains(machine->notes[1], "/proc/cpuinfo: found \"nothing of use\", expected a line");
+    assert_contains(machine->notes[1], "got \"nothing of use\"");
     assert_state(*limit(TNI_LIMIT_ONLINE), TNI_FACT_UNKNOWN, "not in /sys/devices");
     assert_budget(3, TNI_LIMIT_AFFINITY);
     end();
@@ -128,8 +128,7 @@ static void siblings_that_lie(void **state)
     assert_known(machine->topology.cores, 2, "/proc/cpuinfo physical id, core id");
     assert_known(machine->topology.packages, 1, "/proc/cpuinfo");
     assert_int_equal(machine->note_count, 1);
-    assert_contains(machine->notes[0],
-                    "cpu0/topology/core_cpus_list: found \"1\", expected a list");
+    assert_contains(machine->notes[0], "got \"1\"");
     end();
 }
 
@@ -329,9 +328,9 @@ static void notes_are_bounded(void **state)
     read_all(NULL);
     assert_int_equal(machine->note_count, 32);
     assert_string_equal(machine->notes[0],
-                        "/sys/devices/system/cpu/cpu0/cache/index0/level: found "
+                        "/sys/devices/system/cpu/cpu0/cache/index0/level: expected a number, got "
                         "\"one\\x0a\\x7f\\x0a\\xff"
-                        "00000000000000000000000000000000000000000...\", expected a number");
+                        "00000000000000000000000000000000000000000...\"");
     end();
 }
 

@@ -221,7 +221,7 @@ static void a_limit_is_kept(void **state)
     tn_memory_free(s.south[0], b);
     assert_int_equal(tn_memory_alloc(s.south[0], 1, NULL, &none, NULL), TN_OUT_OF_MEMORY);
     assert_int_equal(tn_memory_limit_set(s.south[0], -1, &err), TN_INVALID_ARGUMENT);
-    assert_contains(err.message, "0 (none) or more bytes, found -1");
+    assert_contains(err.message, "0 (none) or more bytes, got -1");
     assert_int_equal(tn_memory_limit_set(NULL, 1, &err), TN_INVALID_ARGUMENT);
     assert_int_equal(stats_of(s.south[0]).limit, 1);
     assert_int_equal(tn_memory_limit_set(s.south[0], 0, &err), TN_OK);
@@ -747,7 +747,7 @@ static void nonsense_is_refused(void **state)
     assert_int_equal(tn_memory_stats_get(NULL, &small, &err), TN_INVALID_ARGUMENT);
     assert_int_equal(tn_memory_stats_get(s.cpu, NULL, &err), TN_INVALID_ARGUMENT);
     assert_int_equal(tn_memory_stats_get(s.cpu, &small, &err), TN_INVALID_ARGUMENT);
-    assert_contains(err.message, "out->struct_size needs at least 80, found 16");
+    assert_contains(err.message, "out->struct_size: expected at least 80, got 16");
     assert_int_equal(stats_of(s.cpu).failures, 0);
     spaces_end(&s);
 }

@@ -515,11 +515,11 @@ static void fills_that_make_no_sense_are_refused(void **state)
         const char *words;
     } rows[] = {
         {{.to = NULL, .bytes = 1}, "to is NULL"},
-        {{.to = a, .bytes = 3, .pattern_bytes = 3}, "pattern_bytes needs 1, 2, 4 or 8, found 3"},
+        {{.to = a, .bytes = 3, .pattern_bytes = 3}, "pattern_bytes: expected 1, 2, 4 or 8, got 3"},
         {{.to = a, .bytes = 6, .pattern_bytes = 4},
          "6 bytes are not a multiple of the pattern size 4"},
         {{.to = a, .bytes = UINT64_MAX}, "exceed the address space"},
-        {{.to = a, .bytes = 1, .reserved = 9}, "args->reserved needs 0, found 9"},
+        {{.to = a, .bytes = 1, .reserved = 9}, "args->reserved: expected 0, got 9"},
     };
     tn_error err = {0};
     (void)state;

@@ -302,11 +302,11 @@ static void what_is_used_is_said(void **state)
                                      .seed = 3,
                                      .seed_tensor = &seed.tensor};
     assert_int_equal(make(&older)->uses, TN_ATTENTION_USES_DROPOUT);
-    REFUSED(TN_INVALID_ARGUMENT, "seed_tensor beside q of f16 needs i64, found i32", PLAIN,
+    REFUSED(TN_INVALID_ARGUMENT, "seed_tensor beside q of f16: expected i64, got i32", PLAIN,
             .seed_tensor = DENSE(&seed, TABLES + 256, TN_I32, 2));
-    REFUSED(TN_INVALID_ARGUMENT, "seed_tensor: seed and offset needs 2, found 3", PLAIN,
+    REFUSED(TN_INVALID_ARGUMENT, "seed_tensor: expected 2, seed and offset, got 3", PLAIN,
             .seed_tensor = DENSE(&seed, TABLES + 256, TN_I64, 3));
-    REFUSED(TN_INVALID_ARGUMENT, "seed_tensor needs stride 1, found 2", PLAIN,
+    REFUSED(TN_INVALID_ARGUMENT, "seed_tensor: expected stride 1, got 2", PLAIN,
             .seed_tensor = piece_at(&seed, TABLES + 256, TN_I64, LIST(2, -1), LIST(2, -1)));
     assert_int_equal(MAKE(PLAIN, .sinks = &sinks.tensor)->uses, TN_ATTENTION_USES_SINKS);
     assert_contains(round_trip(&problem.op), ",sink=1");
@@ -348,7 +348,7 @@ static void gradients_and_parts(void **state)
     tn_op again;
     parse("attention:f64:backward=1,b=2,h=6,lq=4,lk=5,d=8,mask=causal-br;bool", &again);
     assert_true(same_op(&again, &problem.op));
-    REFUSED_BACK("dk: the length of k needs 5, found 4", PLAIN, .lse = &lse.tensor,
+    REFUSED_BACK("dk: expected 5, the length of k, got 4", PLAIN, .lse = &lse.tensor,
                  .dout = &dout.tensor, .dq = &dq.tensor,
                  .dk = DENSE(&dk, TABLES + 8192, TN_F64, 2, 6, 4, 8), .dv = &dv.tensor);
     DENSE(&dk, TABLES + 8192, TN_F64, 2, 6, 5, 8);
@@ -376,12 +376,12 @@ static void gradients_and_parts(void **state)
     assert_int_equal(op->uses, TN_ELEMENTWISE_USES_STRIDES);
     assert_string_equal(round_trip(op), "attention-merge:f64:b=2,h=6,l=4,d=8,layout=blhd");
     pieces(TN_F64);
-    REFUSED_MERGE("other: dimension 2 needs 4, as in has it, found 5", .in = &q.tensor,
+    REFUSED_MERGE("other: dimension 2: expected 4, as in has it, got 5", .in = &q.tensor,
                   .lse_in = &lse.tensor, .other = &k.tensor, .lse_other = &lse.tensor,
                   .out = &out.tensor);
-    REFUSED_MERGE("lse_in needs 3 dimensions, found 4", .in = &q.tensor, .lse_in = &dout.tensor,
+    REFUSED_MERGE("lse_in: expected 3 dimensions, got 4", .in = &q.tensor, .lse_in = &dout.tensor,
                   .other = &q.tensor, .lse_other = &lse.tensor, .out = &out.tensor);
-    REFUSED_MERGE("out beside in of f16 needs f16 or f32, found f64",
+    REFUSED_MERGE("out beside in of f16: expected f16 or f32, got f64",
                   .in = DENSE(&q, 0, TN_F16, 2, 6, 4, 8),
                   .lse_in = DENSE(&lse, LSE_AT, TN_F32, 2, 6, 4), .other = &q.tensor,
                   .lse_other = &lse.tensor, .out = &out.tensor);
@@ -395,34 +395,34 @@ static void arguments_are_checked(void **state)
     pieces(TN_F32);
     assert_int_equal(tni_attention_make(NULL, &problem, &err), TN_INVALID_ARGUMENT);
     assert_contains(err.message, "args is NULL");
-    refused(&args, TN_INVALID_ARGUMENT, "args->struct_size needs at least");
+    refused(&args, TN_INVALID_ARGUMENT, "args->struct_size: expected at least");
     REFUSED(TN_INVALID_ARGUMENT, "k: the tensor is NULL", .q = &q.tensor);
     REFUSED(TN_INVALID_ARGUMENT, "args->set has bits", PLAIN, .set = 2);
-    REFUSED(TN_INVALID_ARGUMENT, "backend needs 0 (any) to 15, found 16", PLAIN, .backend = 16);
-    REFUSED(TN_INVALID_ARGUMENT, "backend needs 0 (any) to 15, found -1", PLAIN,
+    REFUSED(TN_INVALID_ARGUMENT, "backend: expected 0 (any) to 15, got 16", PLAIN, .backend = 16);
+    REFUSED(TN_INVALID_ARGUMENT, "backend: expected 0 (any) to 15, got -1", PLAIN,
             .backend = TN_BACKEND_AUTOMATIC);
-    REFUSED(TN_INVALID_ARGUMENT, "mask needs 0 (none) to 3, found 4", PLAIN, .mask = 4);
-    REFUSED(TN_INVALID_ARGUMENT, "layout needs 0 (bhld) or 1 (blhd), found -1", PLAIN,
+    REFUSED(TN_INVALID_ARGUMENT, "mask: expected 0 (none) to 3, got 4", PLAIN, .mask = 4);
+    REFUSED(TN_INVALID_ARGUMENT, "layout: expected 0 (bhld) or 1 (blhd), got -1", PLAIN,
             .layout = -1);
-    REFUSED(TN_INVALID_ARGUMENT, "window_left is for mask 3 (window), found 7 beside mask 1", PLAIN,
+    REFUSED(TN_INVALID_ARGUMENT, "window_left is for mask 3 (window), got 7 beside mask 1", PLAIN,
             .mask = TN_MASK_CAUSAL, .window_left = 7);
-    REFUSED(TN_INVALID_ARGUMENT, "window_right is for mask 3 (window), found -2", PLAIN,
+    REFUSED(TN_INVALID_ARGUMENT, "window_right is for mask 3 (window), got -2", PLAIN,
             .window_right = -2);
-    REFUSED(TN_INVALID_ARGUMENT, "window_left needs -1 or more, found -2", PLAIN,
+    REFUSED(TN_INVALID_ARGUMENT, "window_left: expected -1 or more, got -2", PLAIN,
             .mask = TN_MASK_WINDOW, .window_left = -2);
-    REFUSED(TN_INVALID_ARGUMENT, "window_right needs -1 or more, found -5", PLAIN,
+    REFUSED(TN_INVALID_ARGUMENT, "window_right: expected -1 or more, got -5", PLAIN,
             .mask = TN_MASK_WINDOW, .window_right = -5);
-    REFUSED(TN_INVALID_ARGUMENT, "scale needs a finite number, found inf", PLAIN,
+    REFUSED(TN_INVALID_ARGUMENT, "scale: expected a finite number, got inf", PLAIN,
             .scale = INFINITY);
-    REFUSED(TN_INVALID_ARGUMENT, "softcap needs a number from 0 on, found -1", PLAIN,
+    REFUSED(TN_INVALID_ARGUMENT, "softcap: expected a number from 0 on, got -1", PLAIN,
             .softcap = -1);
-    REFUSED(TN_INVALID_ARGUMENT, "dropout needs a number from 0 to below 1, found 1", PLAIN,
+    REFUSED(TN_INVALID_ARGUMENT, "dropout: expected a number from 0 to below 1, got 1", PLAIN,
             .dropout = 1);
-    REFUSED(TN_INVALID_ARGUMENT, "dropout needs a number", PLAIN, .dropout = NAN);
-    REFUSED(TN_INVALID_ARGUMENT, "max_queries is for packed sequences, found 4 beside no starts_q",
+    REFUSED(TN_INVALID_ARGUMENT, "dropout: expected a number", PLAIN, .dropout = NAN);
+    REFUSED(TN_INVALID_ARGUMENT, "max_queries is for packed sequences, got 4 beside no starts_q",
             PLAIN, .max_queries = 4);
     REFUSED(TN_INVALID_ARGUMENT,
-            "max_keys is for packed sequences without pages, found 4 beside no starts_q", PLAIN,
+            "max_keys is for packed sequences without pages, got 4 beside no starts_q", PLAIN,
             .max_keys = 4);
     REFUSED(TN_INVALID_ARGUMENT, "k shares memory with out", .q = &q.tensor, .k = &out.tensor,
             .v = &v.tensor, .out = &out.tensor);
@@ -436,24 +436,25 @@ static void dtypes_are_checked(void **state)
 {
     (void)state;
     pieces(TN_I8);
-    REFUSED(TN_UNSUPPORTED, "q is of i8; needs f64, f32, f16 or bf16", PLAIN);
+    REFUSED(TN_UNSUPPORTED, "q: expected f64, f32, f16 or bf16, got i8", PLAIN);
     pieces(TN_F16);
-    REFUSED(TN_INVALID_ARGUMENT, "v beside q of f16 needs f16, found bf16", .q = &q.tensor,
+    REFUSED(TN_INVALID_ARGUMENT, "v beside q of f16: expected f16, got bf16", .q = &q.tensor,
             .k = &k.tensor, .v = DENSE(&v, V_AT, TN_BF16, 2, 6, 5, 8), .out = &out.tensor);
     pieces(TN_F16);
-    REFUSED(TN_INVALID_ARGUMENT, "out beside q of f16 needs f16 or f32, found f64", .q = &q.tensor,
-            .k = &k.tensor, .v = &v.tensor, .out = DENSE(&out, OUT_AT, TN_F64, 2, 6, 4, 8));
+    REFUSED(TN_INVALID_ARGUMENT, "out beside q of f16: expected f16 or f32, got f64",
+            .q = &q.tensor, .k = &k.tensor, .v = &v.tensor,
+            .out = DENSE(&out, OUT_AT, TN_F64, 2, 6, 4, 8));
     pieces(TN_F16);
-    REFUSED(TN_INVALID_ARGUMENT, "lse beside q of f16 needs f32, found f16", PLAIN,
+    REFUSED(TN_INVALID_ARGUMENT, "lse beside q of f16: expected f32, got f16", PLAIN,
             .lse = DENSE(&lse, LSE_AT, TN_F16, 2, 6, 4));
-    REFUSED(TN_INVALID_ARGUMENT, "mask_tensor beside q of f16 needs bool or f16 or f32, found u8",
+    REFUSED(TN_INVALID_ARGUMENT, "mask_tensor beside q of f16: expected bool or f16 or f32, got u8",
             PLAIN, .mask_tensor = DENSE(&mask, MASK_AT, TN_U8, 2, 6, 4, 5));
-    REFUSED(TN_INVALID_ARGUMENT, "sinks beside q of f16 needs f16 or f32, found f64", PLAIN,
+    REFUSED(TN_INVALID_ARGUMENT, "sinks beside q of f16: expected f16 or f32, got f64", PLAIN,
             .sinks = DENSE(&sinks, TABLES, TN_F64, 6));
     pieces(TN_F64);
     MAKE(PLAIN, .sinks = DENSE(&sinks, TABLES, TN_F32, 6), .lse = &lse.tensor);
     paged_pieces();
-    REFUSED(TN_INVALID_ARGUMENT, "pages beside q of f32 needs i32, found i64", PLAIN,
+    REFUSED(TN_INVALID_ARGUMENT, "pages beside q of f32: expected i32, got i64", PLAIN,
             .lengths = &lengths.tensor, .pages = DENSE(&pages, TABLES + 192, TN_I64, 2, 3));
 }
 
@@ -461,29 +462,29 @@ static void shapes_are_checked(void **state)
 {
     (void)state;
     pieces(TN_F32);
-    REFUSED(TN_INVALID_ARGUMENT, "q needs 4 dimensions, found 3",
+    REFUSED(TN_INVALID_ARGUMENT, "q: expected 4 dimensions, got 3",
             .q = DENSE(&q, 0, TN_F32, 6, 4, 8), .k = &k.tensor, .v = &v.tensor, .out = &out.tensor);
     pieces(TN_F32);
-    REFUSED(TN_INVALID_ARGUMENT, "k: the head size of q needs 8, found 7", .q = &q.tensor,
+    REFUSED(TN_INVALID_ARGUMENT, "k: expected 8, the head size of q, got 7", .q = &q.tensor,
             .k = DENSE(&k, K_AT, TN_F32, 2, 6, 5, 7), .v = &v.tensor, .out = &out.tensor);
-    REFUSED(TN_INVALID_ARGUMENT, "v: the length of k needs 6, found 5", .q = &q.tensor,
+    REFUSED(TN_INVALID_ARGUMENT, "v: expected 6, the length of k, got 5", .q = &q.tensor,
             .k = DENSE(&k, K_AT, TN_F32, 2, 6, 6, 8), .v = &v.tensor, .out = &out.tensor);
     pieces(TN_F32);
-    REFUSED(TN_INVALID_ARGUMENT, "out: the head size of v needs 3, found 8", .q = &q.tensor,
+    REFUSED(TN_INVALID_ARGUMENT, "out: expected 3, the head size of v, got 8", .q = &q.tensor,
             .k = &k.tensor, .v = DENSE(&v, V_AT, TN_F32, 2, 6, 5, 3), .out = &out.tensor);
     pieces(TN_F32);
-    REFUSED(TN_INVALID_ARGUMENT, "lse: the length of q needs 4, found 5", PLAIN,
+    REFUSED(TN_INVALID_ARGUMENT, "lse: expected 4, the length of q, got 5", PLAIN,
             .lse = DENSE(&lse, LSE_AT, TN_F32, 2, 6, 5));
-    REFUSED(TN_INVALID_ARGUMENT, "q's 6 heads need a multiple of the 4 of k and v", .q = &q.tensor,
-            .k = DENSE(&k, K_AT, TN_F32, 2, 4, 5, 8), .v = DENSE(&v, V_AT, TN_F32, 2, 4, 5, 8),
-            .out = &out.tensor);
-    REFUSED(TN_INVALID_ARGUMENT, "k: the batch of q needs 2, found 3", .q = &q.tensor,
+    REFUSED(TN_INVALID_ARGUMENT, "q: expected a multiple of the 4 heads of k and v, got 6",
+            .q = &q.tensor, .k = DENSE(&k, K_AT, TN_F32, 2, 4, 5, 8),
+            .v = DENSE(&v, V_AT, TN_F32, 2, 4, 5, 8), .out = &out.tensor);
+    REFUSED(TN_INVALID_ARGUMENT, "k: expected 2, the batch of q, got 3", .q = &q.tensor,
             .k = DENSE(&k, K_AT, TN_F32, 3, 6, 5, 8), .v = DENSE(&v, V_AT, TN_F32, 3, 6, 5, 8),
             .out = &out.tensor);
     pieces(TN_F32);
-    REFUSED(TN_INVALID_ARGUMENT, "mask_tensor: dimension 1 needs 5, or 1 to serve all, found 4",
+    REFUSED(TN_INVALID_ARGUMENT, "mask_tensor: dimension 1: expected 5, or 1 to serve all, got 4",
             PLAIN, .mask_tensor = DENSE(&mask, MASK_AT, TN_BOOL, 5, 4));
-    REFUSED(TN_INVALID_ARGUMENT, "sinks: the heads of q needs 6, found 5", PLAIN,
+    REFUSED(TN_INVALID_ARGUMENT, "sinks: expected 6, the heads of q, got 5", PLAIN,
             .sinks = DENSE(&sinks, TABLES, TN_F32, 5));
 }
 
@@ -491,43 +492,45 @@ static void sequences_are_checked(void **state)
 {
     (void)state;
     packed_pieces();
-    REFUSED(TN_INVALID_ARGUMENT, "starts_q needs starts_k or pages beside it", PLAIN,
+    REFUSED(TN_INVALID_ARGUMENT, "starts_q: expected starts_k or pages beside it", PLAIN,
             .starts_q = &starts_q.tensor);
-    REFUSED(TN_INVALID_ARGUMENT, "starts_k needs starts_q beside it", PLAIN,
+    REFUSED(TN_INVALID_ARGUMENT, "starts_k: expected starts_q beside it", PLAIN,
             .starts_k = &starts_k.tensor);
-    REFUSED(TN_INVALID_ARGUMENT, "starts_q needs at least 2 numbers, found 1", PLAIN,
+    REFUSED(TN_INVALID_ARGUMENT, "starts_q: expected at least 2 numbers, got 1", PLAIN,
             .starts_q = DENSE(&starts_q, TABLES, TN_I32, 1), .starts_k = &starts_q.tensor);
     packed_pieces();
-    REFUSED(TN_INVALID_ARGUMENT, "starts_k: as many as starts_q needs 4, found 3", PLAIN,
+    REFUSED(TN_INVALID_ARGUMENT, "starts_k: expected 4, as many as starts_q, got 3", PLAIN,
             .starts_q = &starts_q.tensor, .starts_k = DENSE(&starts_k, TABLES, TN_I32, 3));
     packed_pieces();
-    REFUSED(TN_INVALID_ARGUMENT, "lengths: one for each sequence needs 3, found 2", PACKED,
+    REFUSED(TN_INVALID_ARGUMENT, "lengths: expected 3, one for each sequence, got 2", PACKED,
             .lengths = DENSE(&lengths, TABLES, TN_I32, 2));
-    REFUSED(TN_INVALID_ARGUMENT, "q, packed, needs 3 dimensions, found 4",
+    REFUSED(TN_INVALID_ARGUMENT, "q, packed: expected 3 dimensions, got 4",
             .q = DENSE(&q, 0, TN_F32, 1, 6, 9, 8), .k = &k.tensor, .v = &v.tensor,
             .out = &out.tensor, .starts_q = &starts_q.tensor, .starts_k = &starts_k.tensor);
     packed_pieces();
-    REFUSED(TN_INVALID_ARGUMENT, "max_queries needs 1 to 9 for sequences in 9 rows, found 10",
+    REFUSED(TN_INVALID_ARGUMENT, "max_queries: expected 1 to 9 for sequences in 9 rows, got 10",
             PACKED, .max_queries = 10, .max_keys = 12);
-    REFUSED(TN_INVALID_ARGUMENT, "max_keys needs 1 to 12 for sequences in 12 rows, found 13",
+    REFUSED(TN_INVALID_ARGUMENT, "max_keys: expected 1 to 12 for sequences in 12 rows, got 13",
             PACKED, .max_keys = 13);
-    REFUSED(TN_INVALID_ARGUMENT, "max_keys needs 1 to 12", PACKED, .max_keys = -1);
+    REFUSED(TN_INVALID_ARGUMENT, "max_keys: expected 1 to 12", PACKED, .max_keys = -1);
     REFUSED(TN_UNSUPPORTED, "mask_tensor cannot be used with packed or paged sequences", PACKED,
             .mask_tensor = DENSE(&mask, MASK_AT, TN_BOOL, 1));
     paged_pieces();
-    REFUSED(TN_INVALID_ARGUMENT, "pages need lengths beside them", PLAIN, .pages = &pages.tensor);
-    REFUSED(TN_INVALID_ARGUMENT, "pages: a row for each sequence needs 2, found 3", PLAIN,
+    REFUSED(TN_INVALID_ARGUMENT, "pages: expected lengths beside them", PLAIN,
+            .pages = &pages.tensor);
+    REFUSED(TN_INVALID_ARGUMENT, "pages: expected 2, a row for each sequence, got 3", PLAIN,
             .lengths = &lengths.tensor, .pages = DENSE(&pages, TABLES + 192, TN_I32, 3, 3));
     paged_pieces();
-    REFUSED(TN_INVALID_ARGUMENT, "starts_k needs keys without pages", PAGED,
+    REFUSED(TN_INVALID_ARGUMENT, "starts_k: expected keys without pages", PAGED,
             .starts_q = DENSE(&starts_q, TABLES, TN_I32, 3), .starts_k = &starts_q.tensor);
     REFUSED(TN_INVALID_ARGUMENT,
-            "max_keys is for packed sequences without pages, found 9 beside "
+            "max_keys is for packed sequences without pages, got 9 beside "
             "pages",
             PAGED, .starts_q = &starts_q.tensor, .max_keys = 9);
-    REFUSED(TN_INVALID_ARGUMENT, "k in pages needs at least 1 key on each, found 0", .q = &q.tensor,
-            .k = DENSE(&k, K_AT, TN_F32, 7, 6, 0, 8), .v = DENSE(&v, V_AT, TN_F32, 7, 6, 0, 8),
-            .out = &out.tensor, .lengths = &lengths.tensor, .pages = &pages.tensor);
+    REFUSED(TN_INVALID_ARGUMENT, "k in pages: expected at least 1 key on each, got 0",
+            .q = &q.tensor, .k = DENSE(&k, K_AT, TN_F32, 7, 6, 0, 8),
+            .v = DENSE(&v, V_AT, TN_F32, 7, 6, 0, 8), .out = &out.tensor,
+            .lengths = &lengths.tensor, .pages = &pages.tensor);
     REFUSED(TN_INVALID_ARGUMENT,
             "pages: 576460752303423488 for each sequence have more keys than can be counted",
             .q = &q.tensor, .out = &out.tensor, .lengths = &lengths.tensor,

@@ -241,32 +241,34 @@ static void texts_are_refused(void **state)
     expect_refused("attention:f32:h=1,d=4,lk=3", "lq is missing");
     expect_refused("attention:f32:h=1,d=4,lq=3", "lk is missing");
     expect_refused("attention:f32:h=1,l=4,d=4,layout=bdhl", "layout cannot be \"bdhl\"");
-    expect_refused("attention:f32:h=1,l=4,d=4,mask=casual", "mask needs none, causal, causal-br");
-    expect_refused("attention:f32:h=1,l=4,d=4,mask=causal;", "mask needs none");
-    expect_refused("attention:f32:h=1,l=4,d=4,mask=causal;bool;bool", "mask needs none");
-    expect_refused("attention:f32:h=1,l=4,d=4,mask=window:3", "mask needs none");
-    expect_refused("attention:f32:h=1,l=4,d=4,mask=window:-2;3", "mask needs none");
+    expect_refused("attention:f32:h=1,l=4,d=4,mask=casual",
+                   "mask: expected none, causal, causal-br");
+    expect_refused("attention:f32:h=1,l=4,d=4,mask=causal;", "mask: expected none");
+    expect_refused("attention:f32:h=1,l=4,d=4,mask=causal;bool;bool", "mask: expected none");
+    expect_refused("attention:f32:h=1,l=4,d=4,mask=window:3", "mask: expected none");
+    expect_refused("attention:f32:h=1,l=4,d=4,mask=window:-2;3", "mask: expected none");
     expect_refused("attention:f32:h=1,l=4,d=4,mask=window:9223372036854775808;3",
-                   "mask needs none");
+                   "mask: expected none");
     expect_refused("attention:f32:h=1,l=4,d=4,mask=bool,mdtype=f32", "has no field \"mdtype\"");
     expect_refused("attention:f32:h=1,l=4,d=4,sink=f33", "sink: no dtype \"f33\"");
-    expect_refused("attention:f32:h=1,l=4,d=4,seed=-1", "seed needs a whole number from 0 to");
-    expect_refused("attention:f32:h=1,l=4,d=4,seed=18446744073709551616", "seed needs a whole");
+    expect_refused("attention:f32:h=1,l=4,d=4,seed=-1", "seed: expected a whole number from 0 to");
+    expect_refused("attention:f32:h=1,l=4,d=4,seed=18446744073709551616", "seed: expected a whole");
     expect_refused("attention:f32:h=1,l=4,d=4,seed=device,offset=3",
-                   "offset needs a seed that is a number");
+                   "offset: expected a seed that is a number");
     expect_refused("attention:f32:h=1,l=4,d=4,mask=causal,shift=281474976710657",
-                   "shift needs a place within 48 bits");
-    expect_refused("attention:f32:h=1,varlen=,d=4", "needs the form key=value");
-    expect_refused("attention:f32:h=1,varlen=3;,d=4", "varlen needs lengths like 128;3x77");
-    expect_refused("attention:f32:h=1,varlen=0x3,d=4", "varlen needs lengths");
-    expect_refused("attention:f32:h=1,varlen=2x1073741824,d=4", "varlen needs lengths");
-    expect_refused("attention:f32:h=1,varlen=1073741824;1073741824,d=4", "varlen needs lengths");
-    expect_refused("attention:f32:h=1,varlen=2147483647x0;1,d=4", "varlen needs lengths");
-    expect_refused("attention:f32:h=1,varlen=3;4,rows=6,d=4", "rows needs");
-    expect_refused("attention:f32:h=1,varlen=3;4,rowsk=6,d=4", "rowsk needs");
+                   "shift: expected a place within 48 bits");
+    expect_refused("attention:f32:h=1,varlen=,d=4", "expected the form key=value");
+    expect_refused("attention:f32:h=1,varlen=3;,d=4", "varlen: expected lengths like 128;3x77");
+    expect_refused("attention:f32:h=1,varlen=0x3,d=4", "varlen: expected lengths");
+    expect_refused("attention:f32:h=1,varlen=2x1073741824,d=4", "varlen: expected lengths");
+    expect_refused("attention:f32:h=1,varlen=1073741824;1073741824,d=4",
+                   "varlen: expected lengths");
+    expect_refused("attention:f32:h=1,varlen=2147483647x0;1,d=4", "varlen: expected lengths");
+    expect_refused("attention:f32:h=1,varlen=3;4,rows=6,d=4", "rows: expected");
+    expect_refused("attention:f32:h=1,varlen=3;4,rowsk=6,d=4", "rowsk: expected");
     expect_refused("attention:f32:h=1,l=4,rows=6,d=4", "attention has no field \"rows\"");
     expect_refused("attention:f32:h=1,varlen=3;4,varlenk=3,d=4",
-                   "varlenk needs as many lengths as varlen");
+                   "varlenk: expected as many lengths as varlen");
     expect_refused("attention:f32:b=3,h=1,varlen=3;4,d=4", "attention has no field \"b\"");
     expect_refused("attention:f32:h=1,varlen=3;4,lq=9,d=4", "attention has no field \"lq\"");
     expect_refused("attention:f32:h=1,varlen=3;4,lk=9,d=4", "attention has no field \"lk\"");
@@ -276,11 +278,12 @@ static void texts_are_refused(void **state)
     expect_refused("attention:f32:h=1,l=4,d=4,page=2,used=0", "attention has no field \"used\"");
     expect_refused("attention:f32:h=1,l=9223372036854775807,d=4,page=2", "63 bits");
     expect_refused("attention:f32:b=9223372036854775807,h=1,l=9,d=4,page=2",
-                   "lk needs no more pages than 63 bits count");
+                   "lk: expected no more pages than 63 bits count");
     expect_refused("attention:f32:h=9223372036854775807,l=9223372036854775807,d=4", "63 bits");
-    expect_refused("attention:f32:h=3,hk=2,l=4,d=4", "q's 3 heads need a multiple of the 2");
+    expect_refused("attention:f32:h=3,hk=2,l=4,d=4",
+                   "q: expected a multiple of the 2 heads of k and v, got 3");
     expect_refused("attention:f32:h=1,l=4,d=4,so=0;0;0;0", "out: its strides map several");
-    expect_refused("attention:i32:h=1,l=4,d=4", "q is of i32");
+    expect_refused("attention:i32:h=1,l=4,d=4", "q: expected f64, f32, f16 or bf16, got i32");
     static const char *const forward_only[] = {"sink=1", "lse=1",    "used=1",   "page=2",
                                                "pool=2", "varlen=3", "varlenk=3"};
     for (size_t i = 0; i < sizeof forward_only / sizeof forward_only[0]; i++) {

@@ -21,20 +21,20 @@ static void arguments_are_checked(void **state)
     REFUSED(binary, "args->reserved has bits", .in = in, .other = in, .out = out, .reserved = 1);
     REFUSED(rotary, "args->reserved has bits", .in = in, .out = out, .reserved = 1);
     REFUSED(norm, "args->set has bits", .in = in, .out = out, .set = 2);
-    REFUSED(reduce, "keep needs 0 or 1, found 2", .in = in, .out = out, .keep = 2);
-    REFUSED(softmax, "log needs 0 or 1, found -1", .in = in, .out = out, .log = -1);
+    REFUSED(reduce, "keep: expected 0 or 1, got 2", .in = in, .out = out, .keep = 2);
+    REFUSED(softmax, "log: expected 0 or 1, got -1", .in = in, .out = out, .log = -1);
     REFUSED(unary, "in: the tensor is NULL", .out = out);
     REFUSED(fill, "out: the tensor is NULL", .value = 1);
     REFUSED(binary, "other: the tensor is NULL", .in = in, .out = out);
     REFUSED(rotary, "cos: the tensor is NULL", .in = in, .out = out, .sin = in);
-    REFUSED(unary, "kind needs 0 (neg) to 11 (silu), found 12", .in = in, .out = out, .kind = 12);
-    REFUSED(binary, "kind needs 0 (add) to 5 (min), found -1", .in = in, .other = in, .out = out,
+    REFUSED(unary, "kind: expected 0 (neg) to 11 (silu), got 12", .in = in, .out = out, .kind = 12);
+    REFUSED(binary, "kind: expected 0 (add) to 5 (min), got -1", .in = in, .other = in, .out = out,
             .kind = -1);
-    REFUSED(reduce, "kind needs 0 (sum) to 4 (prod), found 5", .in = in,
+    REFUSED(reduce, "kind: expected 0 (sum) to 4 (prod), got 5", .in = in,
             .out = NUMBER(&y, 1024, TN_F32), .kind = 5);
     out = DENSE(&y, 1024, TN_F32, 4);
-    REFUSED(norm, "kind needs 0 (layer) to 1 (rms), found 2", .in = in, .out = out, .kind = 2);
-    REFUSED(rotary, "kind needs 0 (halves) to 1 (pairs), found 2", .in = in, .out = out,
+    REFUSED(norm, "kind: expected 0 (layer) to 1 (rms), got 2", .in = in, .out = out, .kind = 2);
+    REFUSED(rotary, "kind: expected 0 (halves) to 1 (pairs), got 2", .in = in, .out = out,
             .cos = DENSE(&z, 2048, TN_F32, 2), .sin = DENSE(&v, 3072, TN_F32, 2), .kind = 2);
 }
 
@@ -61,20 +61,20 @@ static void permute_orders_dimensions(void **state)
     TEXT(permute, "permute:i8:shape=1x2x1x2x1x2x1x2,align=1;64",
          .in = DENSE(&z, 1, TN_I8, 1, 2, 1, 2, 1, 2, 1, 2),
          .out = DENSE(&v, 4096, TN_I8, 1, 2, 1, 2, 1, 2, 1, 2));
-    REFUSED(permute, "out: dimension 0 needs 2, as in has, found 4", .in = in, .out = &y.tensor);
-    REFUSED(permute, "out needs 3 dimensions, as in has, found 1", .in = in,
+    REFUSED(permute, "out: dimension 0: expected 2, as in has, got 4", .in = in, .out = &y.tensor);
+    REFUSED(permute, "out: expected 3 dimensions, as in has, got 1", .in = in,
             .out = DENSE(&z, 1024, TN_I16, 24));
-    REFUSED(permute, "out needs the dtype of in, i16, found i32; tn_cast", .in = in,
+    REFUSED(permute, "out: expected the dtype of in, i16, got i32; tn_cast", .in = in,
             .out = DENSE(&z, 1024, TN_I32, 2, 3, 4));
-    REFUSED(permute, "order needs 3 numbers, one for each dimension of in, found 2", .in = in,
+    REFUSED(permute, "order: expected 3 numbers, one for each dimension of in, got 2", .in = in,
             .out = &y.tensor, .order = order, .order_count = 2);
     REFUSED(permute, "order is NULL, and order_count is 3", .in = in, .out = &y.tensor,
             .order_count = 3);
     REFUSED(permute, "order[1] is 2: duplicate dimension", .in = in, .out = &y.tensor,
             .order = (const int32_t[]){2, 2, 1}, .order_count = 3);
-    REFUSED(permute, "order[2] needs a dimension of in, 0 to 2, found 3", .in = in,
+    REFUSED(permute, "order[2]: expected a dimension of in, 0 to 2, got 3", .in = in,
             .out = &y.tensor, .order = (const int32_t[]){0, 1, 3}, .order_count = 3);
-    REFUSED(permute, "order[0] needs a dimension of in, 0 to 2, found -1", .in = in,
+    REFUSED(permute, "order[0]: expected a dimension of in, 0 to 2, got -1", .in = in,
             .out = &y.tensor, .order = (const int32_t[]){-1, 1, 2}, .order_count = 3);
     REFUSED(permute, "in shares memory with out", .in = in, .out = DENSE(&z, 0, TN_I16, 2, 3, 4));
 }
@@ -92,9 +92,9 @@ static void numbers_have_no_dimensions(void **state)
     assert_true(TN_PARAMS(&problem.op, elementwise)->size == 1 &&
                 TN_PARAMS(&problem.op, elementwise)->rows == 1);
     assert_int_equal(TN_PARAMS(&problem.op, elementwise)->elements, 1);
-    REFUSED(softmax, "in needs at least 1 dimension, found 0", .in = in, .out = out);
-    REFUSED(norm, "in needs at least 1 dimension, found 0", .in = in, .out = out);
-    REFUSED(rotary, "in needs at least 1 dimension, found 0", .in = in, .out = out, .cos = in,
+    REFUSED(softmax, "in: expected at least 1 dimension, got 0", .in = in, .out = out);
+    REFUSED(norm, "in: expected at least 1 dimension, got 0", .in = in, .out = out);
+    REFUSED(rotary, "in: expected at least 1 dimension, got 0", .in = in, .out = out, .cos = in,
             .sin = in);
     tni_buffer text = {0};
     MAKE(permute, .in = in, .out = out);
@@ -121,7 +121,7 @@ static void cast_takes_any_dtypes(void **state)
     TEXT(cast, "cast:f32:shape=128x64,to=bf16", .in = in,
          .out = DENSE(&y, 1 << 15, TN_BF16, 128, 64));
     REFUSED(cast, "in shares memory with out", .in = in, .out = DENSE(&y, 0, TN_BF16, 128, 64));
-    REFUSED(cast, "out: dimension 1 needs 64, as in has, found 32", .in = in,
+    REFUSED(cast, "out: dimension 1: expected 64, as in has, got 32", .in = in,
             .out = DENSE(&y, 1 << 15, TN_BF16, 128, 32));
     TEXT(cast, "cast:f32:shape=128x64,to=f32,inplace=1", .in = in, .out = in);
     expect_refused("cast:f32:shape=4", "to is missing");
@@ -153,7 +153,8 @@ static void fill_has_no_input(void **state)
          .imaginary = -2);
     MAKE(fill, .out = &x.tensor, .imaginary = -0.0);
     MAKE(fill, .out = out, .imaginary = -0.0);
-    REFUSED(fill, "imaginary needs complex numbers in out, found f32", .out = out, .imaginary = 1);
+    REFUSED(fill, "imaginary: expected complex numbers in out, got f32", .out = out,
+            .imaginary = 1);
     REFUSED(fill, "several elements to the same address",
             .out = piece_at(&x, 0, TN_F32, LIST(10, -1), LIST(0, -1)));
 }
@@ -173,24 +174,25 @@ static void unary_takes_what_has_a_meaning(void **state)
     TEXT(unary, "unary:bf16:kind=silu,shape=4,out=f32", .in = DENSE(&x, 0, TN_BF16, 4),
          .out = DENSE(&y, 4096, TN_F32, 4), .kind = TN_UNARY_SILU);
     assert_int_equal(problem.op.uses, TN_ELEMENTWISE_USES_OUT_DTYPE);
-    REFUSED(unary, "out needs the dtype of in, bf16, or f32, found f64", .in = &x.tensor,
+    REFUSED(unary, "out: expected the dtype of in, bf16, or f32, got f64", .in = &x.tensor,
             .out = DENSE(&y, 4096, TN_F64, 4));
-    REFUSED(unary, "out needs the dtype of in, f32, found bf16", .in = DENSE(&x, 0, TN_F32, 4),
+    REFUSED(unary, "out: expected the dtype of in, f32, got bf16", .in = DENSE(&x, 0, TN_F32, 4),
             .out = DENSE(&y, 4096, TN_BF16, 4));
-    REFUSED(unary, "out: dimension 0 needs 4, as in has, found 5", .in = &x.tensor,
+    REFUSED(unary, "out: dimension 0: expected 4, as in has, got 5", .in = &x.tensor,
             .out = DENSE(&y, 4096, TN_F32, 5));
     in = DENSE(&x, 0, TN_I32, 4), out = DENSE(&y, 4096, TN_I32, 4);
     MAKE(unary, .in = in, .out = out, .kind = TN_UNARY_RELU);
-    REFUSED(unary, "exp: in needs floats, found i32; cast it first", .in = in, .out = out,
+    REFUSED(unary, "exp: in: expected floats, got i32; cast it first", .in = in, .out = out,
             .kind = TN_UNARY_EXP);
-    REFUSED(unary, "gelu: in needs floats, found i32", .in = in, .out = out, .kind = TN_UNARY_GELU);
+    REFUSED(unary, "gelu: in: expected floats, got i32", .in = in, .out = out,
+            .kind = TN_UNARY_GELU);
     in = DENSE(&x, 0, TN_C64, 4), out = DENSE(&y, 4096, TN_C64, 4);
     MAKE(unary, .in = in, .out = out, .kind = TN_UNARY_NEG);
-    REFUSED(unary, "exp: in needs floats, found c64", .in = in, .out = out, .kind = TN_UNARY_EXP);
-    REFUSED(unary, "abs: in needs integers or floats, found c64", .in = in, .out = out,
+    REFUSED(unary, "exp: in: expected floats, got c64", .in = in, .out = out, .kind = TN_UNARY_EXP);
+    REFUSED(unary, "abs: in: expected integers or floats, got c64", .in = in, .out = out,
             .kind = TN_UNARY_ABS);
     in = DENSE(&x, 0, TN_BOOL, 4), out = DENSE(&y, 4096, TN_BOOL, 4);
-    REFUSED(unary, "neg: in needs integers, floats or complex numbers, found bool", .in = in,
+    REFUSED(unary, "neg: in: expected integers, floats or complex numbers, got bool", .in = in,
             .out = out);
 }
 
@@ -241,21 +243,21 @@ static void binary_broadcasts(void **state)
     REFUSED(binary, "other shares memory with out", .in = row, .other = out, .out = out);
     REFUSED(binary, "in shares memory with out", .in = DENSE(&v, 4096, TN_F32, 1, 7),
             .other = column, .out = out);
-    REFUSED(binary, "other: dimension 0 needs 7, or 1 to serve all, found 6", .in = row,
+    REFUSED(binary, "other: dimension 0: expected 7, or 1 to serve all, got 6", .in = row,
             .other = DENSE(&v, 2048, TN_F32, 6), .out = out);
-    REFUSED(binary, "in has 3 dimensions; needs at most 2", .in = DENSE(&v, 2048, TN_F32, 1, 6, 7),
-            .other = column, .out = out);
-    REFUSED(binary, "other needs the dtype of in, f32, found f64", .in = row, .out = out,
+    REFUSED(binary, "in: expected at most 2 dimensions, got 3",
+            .in = DENSE(&v, 2048, TN_F32, 1, 6, 7), .other = column, .out = out);
+    REFUSED(binary, "other: expected the dtype of in, f32, got f64", .in = row, .out = out,
             .other = DENSE(&v, 2048, TN_F64, 7));
-    REFUSED(binary, "out needs the dtype of in, f32, found f64", .in = row, .other = column,
+    REFUSED(binary, "out: expected the dtype of in, f32, got f64", .in = row, .other = column,
             .out = DENSE(&v, 8192, TN_F64, 6, 7));
     out = DENSE(&y, 4096, TN_C64, 2), row = DENSE(&x, 0, TN_C64, 2);
-    REFUSED(binary, "max: in needs integers or floats, found c64", .in = row, .other = row,
+    REFUSED(binary, "max: in: expected integers or floats, got c64", .in = row, .other = row,
             .out = out, .kind = TN_BINARY_MAX);
     out = DENSE(&y, 4096, TN_BOOL, 2), row = DENSE(&x, 0, TN_BOOL, 2);
-    REFUSED(binary, "min: in needs integers or floats, found bool; cast it first", .in = row,
+    REFUSED(binary, "min: in: expected integers or floats, got bool; cast it first", .in = row,
             .other = row, .out = out, .kind = TN_BINARY_MIN);
-    REFUSED(binary, "add: in needs integers, floats or complex numbers, found bool", .in = row,
+    REFUSED(binary, "add: in: expected integers, floats or complex numbers, got bool", .in = row,
             .other = row, .out = out);
 }
 
@@ -283,14 +285,14 @@ static void reduce_puts_axes_last(void **state)
          .out = NUMBER(&y, 1024, TN_F32), .kind = TN_REDUCE_PROD);
     TEXT(reduce, "reduce:f32:kind=sum,shape=2x3x4x5,axes=1,so=1;2;6;0", .in = in, .axes = 8,
          .out = piece_at(&y, 1024, TN_F32, LIST(2, 3, 4, -1), LIST(1, 2, 6, -1)));
-    REFUSED(reduce, "axes needs bits of in's 4 dimensions, found 0x11", .in = in, .out = &y.tensor,
-            .axes = 17);
-    REFUSED(reduce, "out needs 2 dimensions, found 3", .in = in, .out = &y.tensor, .axes = 12);
-    REFUSED(reduce, "out needs 4 dimensions, with 1 for those that are reduced, found 3", .in = in,
-            .out = &y.tensor, .axes = 12, .keep = 1);
-    REFUSED(reduce, "out: dimension 1 needs 5, found 4", .in = in,
+    REFUSED(reduce, "axes: expected bits of in's 4 dimensions, got 0x11", .in = in,
+            .out = &y.tensor, .axes = 17);
+    REFUSED(reduce, "out: expected 2 dimensions, got 3", .in = in, .out = &y.tensor, .axes = 12);
+    REFUSED(reduce, "out: expected 4 dimensions, with 1 for those that are reduced, got 3",
+            .in = in, .out = &y.tensor, .axes = 12, .keep = 1);
+    REFUSED(reduce, "out: dimension 1: expected 5, got 4", .in = in,
             .out = DENSE(&y, 1024, TN_F32, 3, 4), .axes = 5);
-    REFUSED(reduce, "out: dimension 2 needs 1, found 4", .in = in,
+    REFUSED(reduce, "out: dimension 2: expected 1, got 4", .in = in,
             .out = DENSE(&y, 1024, TN_F32, 1, 3, 4, 5), .axes = 5, .keep = 1);
     REFUSED(reduce, "in shares memory with out", .in = in, .out = NUMBER(&y, 476, TN_F32));
 }
@@ -311,15 +313,15 @@ static void reduce_knows_its_dtypes(void **state)
         {TN_C64, TN_C64, TN_REDUCE_MEAN, NULL},
         {TN_BOOL, TN_I64, TN_REDUCE_SUM, NULL},
         {TN_BOOL, TN_BOOL, TN_REDUCE_MAX, NULL},
-        {TN_F32, TN_F64, TN_REDUCE_SUM, "out of sum of f32 needs f32, found f64"},
-        {TN_F16, TN_F64, TN_REDUCE_MAX, "out of max of f16 needs f16 or f32, found f64"},
-        {TN_I8, TN_I32, TN_REDUCE_SUM, "out of sum of i8 needs i8 or i64, found i32"},
-        {TN_U64, TN_I64, TN_REDUCE_SUM, "out of sum of u64 needs u64, found i64"},
-        {TN_BOOL, TN_BOOL, TN_REDUCE_SUM, "out of sum of bool needs i64, found bool"},
-        {TN_BOOL, TN_I64, TN_REDUCE_MAX, "out of max of bool needs bool, found i64"},
-        {TN_I32, TN_I32, TN_REDUCE_MEAN, "mean: in needs floats or complex numbers, found i32"},
-        {TN_C64, TN_C64, TN_REDUCE_MIN, "min: in needs bool, integers or floats, found c64"},
-        {TN_BOOL, TN_I64, TN_REDUCE_PROD, "prod: in needs integers, floats or complex numbers"},
+        {TN_F32, TN_F64, TN_REDUCE_SUM, "out of sum of f32: expected f32, got f64"},
+        {TN_F16, TN_F64, TN_REDUCE_MAX, "out of max of f16: expected f16 or f32, got f64"},
+        {TN_I8, TN_I32, TN_REDUCE_SUM, "out of sum of i8: expected i8 or i64, got i32"},
+        {TN_U64, TN_I64, TN_REDUCE_SUM, "out of sum of u64: expected u64, got i64"},
+        {TN_BOOL, TN_BOOL, TN_REDUCE_SUM, "out of sum of bool: expected i64, got bool"},
+        {TN_BOOL, TN_I64, TN_REDUCE_MAX, "out of max of bool: expected bool, got i64"},
+        {TN_I32, TN_I32, TN_REDUCE_MEAN, "mean: in: expected floats or complex numbers, got i32"},
+        {TN_C64, TN_C64, TN_REDUCE_MIN, "min: in: expected bool, integers or floats, got c64"},
+        {TN_BOOL, TN_I64, TN_REDUCE_PROD, "prod: in: expected integers, floats or complex numbers"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         DENSE(&x, 0, cases[i].in, 4);
@@ -345,10 +347,10 @@ static void reduce_of_nothing(void **state)
     MAKE(reduce, .in = in, .out = DENSE(&y, 1024, TN_F32, 0), .axes = 1, .kind = TN_REDUCE_MAX);
     MAKE(reduce, .in = DENSE(&x, 0, TN_F32, 0, 0), .out = &y.tensor, .axes = 2,
          .kind = TN_REDUCE_MAX);
-    expect_refused("reduce:f32:kind=sum,shape=3x4,axes=0", "axes needs 1 to 2 of in's last");
-    expect_refused("reduce:f32:kind=sum,shape=3x4,axes=3", "dimensions, found 3");
-    expect_refused("reduce:f32:kind=sum,shape=3x4,axes=99999999999", "axes needs 1 to 2");
-    expect_refused("reduce:f32:kind=sum,axes=1", "axes needs 0 to 0");
+    expect_refused("reduce:f32:kind=sum,shape=3x4,axes=0", "axes: expected 1 to 2 of in's last");
+    expect_refused("reduce:f32:kind=sum,shape=3x4,axes=3", "dimensions, got 3");
+    expect_refused("reduce:f32:kind=sum,shape=3x4,axes=99999999999", "axes: expected 1 to 2");
+    expect_refused("reduce:f32:kind=sum,axes=1", "axes: expected 0 to 0");
     expect_refused("reduce:f32:kind=sun,shape=3x4", "; did you mean sum?");
     tn_op op;
     parse("reduce:f32:kind=sum,shape=3x4", &op);
@@ -371,17 +373,17 @@ static void softmax_is_along_any_dimension(void **state)
     assert_string_equal(round_trip(op), "softmax:f32:shape=3x4x2,log=1,si=4;1;12,so=4;1;12");
     TEXT(softmax, "softmax:f32:shape=2x4x3,si=12;1;4,so=12;1;4,inplace=1", .in = in, .out = in,
          .axis = 1);
-    REFUSED(softmax, "axis counts from the last dimension: needs 0 to 2, found 3", .in = in,
+    REFUSED(softmax, "axis counts from the last dimension: expected 0 to 2, got 3", .in = in,
             .out = out, .axis = 3);
-    REFUSED(softmax, "needs 0 to 2, found -1", .in = in, .out = out, .axis = -1);
-    REFUSED(softmax, "out: dimension 0 needs 2, as in has, found 4", .in = in,
+    REFUSED(softmax, "expected 0 to 2, got -1", .in = in, .out = out, .axis = -1);
+    REFUSED(softmax, "out: dimension 0: expected 2, as in has, got 4", .in = in,
             .out = DENSE(&z, 1024, TN_F32, 4, 3, 2), .axis = 2);
-    UNSUPPORTED(softmax, "in is of i8; needs f64, f32, f16 or bf16", .in = DENSE(&z, 0, TN_I8, 4),
+    UNSUPPORTED(softmax, "in: expected f64, f32, f16 or bf16, got i8", .in = DENSE(&z, 0, TN_I8, 4),
                 .out = DENSE(&v, 1024, TN_I8, 4));
-    REFUSED(softmax, "out needs the dtype of in, f64, found f32", .in = DENSE(&z, 0, TN_F64, 4),
+    REFUSED(softmax, "out: expected the dtype of in, f64, got f32", .in = DENSE(&z, 0, TN_F64, 4),
             .out = DENSE(&v, 1024, TN_F32, 4));
     expect_refused("softmax:f32", "shape is missing");
-    expect_refused("softmax:f32:shape=4,log=2", "log needs 0 or 1, found \"2\"");
+    expect_refused("softmax:f32:shape=4,log=2", "log: expected 0 or 1, got \"2\"");
 }
 
 static void norm_has_rows_for_all(void **state)
@@ -408,27 +410,27 @@ static void norm_has_rows_for_all(void **state)
     double flops, bytes;
     tni_norm_class.cost(&problem.op, &flops, &bytes);
     assert_true(flops == 6 * 48 && bytes == (48 + 48 + 8) * 2);
-    REFUSED(norm, "weight needs 8 elements, as many as a row of in, found 6", .in = in, .out = out,
-            .weight = DENSE(&z, 2048, TN_BF16, 6));
-    REFUSED(norm, "bias needs 8 elements, as many as a row of in, found 1", .in = in, .out = out,
+    REFUSED(norm, "weight: expected 8 elements, as many as a row of in, got 6", .in = in,
+            .out = out, .weight = DENSE(&z, 2048, TN_BF16, 6));
+    REFUSED(norm, "bias: expected 8 elements, as many as a row of in, got 1", .in = in, .out = out,
             .bias = NUMBER(&z, 2048, TN_BF16));
-    REFUSED(norm, "weight: dimension 0 needs 1, as one row serves all, found 6", .in = in,
+    REFUSED(norm, "weight: dimension 0: expected 1, as one row serves all, got 6", .in = in,
             .out = out, .weight = DENSE(&z, 2048, TN_BF16, 6, 8));
-    REFUSED(norm, "weight needs the dtype of in, bf16, or f32, found f16", .in = in, .out = out,
+    REFUSED(norm, "weight: expected the dtype of in, bf16, or f32, got f16", .in = in, .out = out,
             .weight = DENSE(&z, 2048, TN_F16, 8));
-    REFUSED(norm, "epsilon needs a number from 0 on, found -1", .in = in, .out = out,
+    REFUSED(norm, "epsilon: expected a number from 0 on, got -1", .in = in, .out = out,
             .epsilon = -1);
-    REFUSED(norm, "epsilon needs a number from 0 on, found inf", .in = in, .out = out,
+    REFUSED(norm, "epsilon: expected a number from 0 on, got inf", .in = in, .out = out,
             .epsilon = INFINITY);
-    REFUSED(norm, "out needs the dtype of in, bf16, or f32, found f64", .in = in,
+    REFUSED(norm, "out: expected the dtype of in, bf16, or f32, got f64", .in = in,
             .out = DENSE(&z, 2048, TN_F64, 6, 8));
-    REFUSED(norm, "out: dimension 0 needs 6, as in has, found 5", .in = in,
+    REFUSED(norm, "out: dimension 0: expected 6, as in has, got 5", .in = in,
             .out = DENSE(&z, 2048, TN_BF16, 5, 8));
     TEXT(norm, "norm:f32:kind=layer,shape=1x8,weight=1", .in = DENSE(&x, 0, TN_F32, 1, 8),
          .out = DENSE(&y, 1024, TN_F32, 1, 8), .weight = DENSE(&z, 2048, TN_F32, 8));
     REFUSED(norm, "weight shares memory with out", .in = DENSE(&x, 0, TN_F32, 8),
             .out = DENSE(&y, 1024, TN_F32, 8), .weight = &y.tensor);
-    UNSUPPORTED(norm, "in is of c64", .in = DENSE(&x, 0, TN_C64, 8),
+    UNSUPPORTED(norm, "in: expected f64, f32, f16 or bf16, got c64", .in = DENSE(&x, 0, TN_C64, 8),
                 .out = DENSE(&y, 1024, TN_C64, 8));
     expect_refused("norm:f32:kind=layer,shape=2x4,weight=f23", "weight: no dtype \"f23\"");
     expect_refused("norm:f32:shape=2x4", "kind is missing");
@@ -456,15 +458,15 @@ static void rotary_broadcasts_its_angles(void **state)
     assert_int_equal(op->uses, TN_ELEMENTWISE_USES_PARTIAL);
     assert_string_equal(round_trip(op), "rotary:f16:kind=halves,shape=1x3x5x8,size=4,"
                                         "scos=1;10;2;1,ssin=1;10;2;1");
-    REFUSED(rotary, "size needs an even number up to in's last dimension, 8, found 3", .in = in,
+    REFUSED(rotary, "size: expected an even number up to in's last dimension, 8, got 3", .in = in,
             .out = out, .cos = cos, .sin = sin, .size = 3);
-    REFUSED(rotary, "last dimension, 8, found 10", .in = in, .out = out, .cos = cos, .sin = sin,
+    REFUSED(rotary, "last dimension, 8, got 10", .in = in, .out = out, .cos = cos, .sin = sin,
             .size = 10);
-    REFUSED(rotary, "last dimension, 8, found -2", .in = in, .out = out, .cos = cos, .sin = sin,
+    REFUSED(rotary, "last dimension, 8, got -2", .in = in, .out = out, .cos = cos, .sin = sin,
             .size = -2);
-    REFUSED(rotary, "cos: dimension 2 needs 4, or 1 to serve all, found 2", .in = in, .out = out,
+    REFUSED(rotary, "cos: dimension 2: expected 4, or 1 to serve all, got 2", .in = in, .out = out,
             .cos = &z.tensor, .sin = sin);
-    REFUSED(rotary, "sin needs the dtype of in, f16, or f32, found f64", .in = in, .out = out,
+    REFUSED(rotary, "sin: expected the dtype of in, f16, or f32, got f64", .in = in, .out = out,
             .cos = DENSE(&z, 2048, TN_F16, 5, 4), .sin = DENSE(&v, 3072, TN_F64, 5, 4));
     TEXT(rotary, "rotary:f16:kind=halves,shape=5x0", .in = DENSE(&x, 0, TN_F16, 5, 0),
          .out = DENSE(&y, 1024, TN_F16, 5, 0), .cos = DENSE(&z, 2048, TN_F16, 5, 0),
@@ -472,7 +474,7 @@ static void rotary_broadcasts_its_angles(void **state)
     tn_op said;
     parse("rotary:bf16:kind=halves,shape=1x24x4096x128,size=64", &said);
     assert_int_equal(said.uses, TN_ELEMENTWISE_USES_BROADCAST | TN_ELEMENTWISE_USES_PARTIAL);
-    expect_refused("rotary:f32:kind=halves,shape=4x5", "last dimension, 5, found 5");
+    expect_refused("rotary:f32:kind=halves,shape=4x5", "last dimension, 5, got 5");
     expect_refused("rotary:f32:kind=halves", "shape is missing");
 }
 

@@ -57,7 +57,7 @@ static inline tni_problem *spoil_problem(void)
         expect_failure(tni_##op##_make(NULL, &problem, &failure), TN_INVALID_ARGUMENT, "tn_" #op,  \
                        "args is NULL");                                                            \
         expect_failure(tni_##op##_make(&args, &problem, &failure), TN_INVALID_ARGUMENT, "tn_" #op, \
-                       "args->struct_size needs at least");                                        \
+                       "args->struct_size: expected at least");                                    \
     } while (0)
 
 #endif

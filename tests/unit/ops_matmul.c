@@ -199,7 +199,7 @@ static void arguments_are_checked(void **state)
     tn_matmul_args args = {.struct_size = TN_UP_TO(tn_matmul_args, workspace_bytes) - 1};
     assert_int_equal(tni_matmul_make(NULL, &problem, &err), TN_INVALID_ARGUMENT);
     assert_contains(err.message, "args is NULL");
-    refused(&args, TN_INVALID_ARGUMENT, "args->struct_size needs at least");
+    refused(&args, TN_INVALID_ARGUMENT, "args->struct_size: expected at least");
     REFUSED(TN_INVALID_ARGUMENT, "a: the tensor is NULL", .b = &b.tensor, .out = &c.tensor);
     REFUSED(TN_INVALID_ARGUMENT, "b: the tensor is NULL", .a = &a.tensor, .out = &c.tensor);
     REFUSED(TN_INVALID_ARGUMENT, "out: the tensor is NULL", .a = &a.tensor, .b = &b.tensor);
@@ -207,15 +207,15 @@ static void arguments_are_checked(void **state)
             .out = &c.tensor, .set = 2);
     REFUSED(TN_INVALID_ARGUMENT, "args->reserved has bits", .a = &a.tensor, .b = &b.tensor,
             .out = &c.tensor, .reserved = 1);
-    REFUSED(TN_INVALID_ARGUMENT, "transpose_a needs 0 or 1, found 2", .a = &a.tensor,
+    REFUSED(TN_INVALID_ARGUMENT, "transpose_a: expected 0 or 1, got 2", .a = &a.tensor,
             .b = &b.tensor, .out = &c.tensor, .transpose_a = 2);
-    REFUSED(TN_INVALID_ARGUMENT, "transpose_b needs 0 or 1, found -1", .a = &a.tensor,
+    REFUSED(TN_INVALID_ARGUMENT, "transpose_b: expected 0 or 1, got -1", .a = &a.tensor,
             .b = &b.tensor, .out = &c.tensor, .transpose_b = -1);
-    REFUSED(TN_INVALID_ARGUMENT, "activation needs 0 (none) to 4, found 5", .a = &a.tensor,
+    REFUSED(TN_INVALID_ARGUMENT, "activation: expected 0 (none) to 4, got 5", .a = &a.tensor,
             .b = &b.tensor, .out = &c.tensor, .activation = 5);
-    REFUSED(TN_INVALID_ARGUMENT, "acc: products of f32 are summed in f32, found f16",
-            .a = &a.tensor, .b = &b.tensor, .out = &c.tensor, .acc = TN_F16);
-    REFUSED(TN_INVALID_ARGUMENT, "found no dtype", .a = &a.tensor, .b = &b.tensor, .out = &c.tensor,
+    REFUSED(TN_INVALID_ARGUMENT, "acc: expected f32 for products of f32, got f16", .a = &a.tensor,
+            .b = &b.tensor, .out = &c.tensor, .acc = TN_F16);
+    REFUSED(TN_INVALID_ARGUMENT, "got no dtype", .a = &a.tensor, .b = &b.tensor, .out = &c.tensor,
             .acc = 77);
     c.tensor.flags = TN_TENSOR_READ_ONLY;
     REFUSED(TN_REFUSED, "out", .a = &a.tensor, .b = &b.tensor, .out = &c.tensor);
@@ -226,23 +226,23 @@ static void shapes_are_checked(void **state)
     (void)state;
     piece x;
     pieces(TN_F32, TN_F32);
-    REFUSED(TN_INVALID_ARGUMENT, "a needs at least 2 dimensions, found 1", .a = &d.tensor,
+    REFUSED(TN_INVALID_ARGUMENT, "a: expected at least 2 dimensions, got 1", .a = &d.tensor,
             .b = &b.tensor, .out = &c.tensor);
-    REFUSED(TN_INVALID_ARGUMENT, "b has 2 rows; a's 3 columns need as many", .a = &a.tensor,
-            .b = DENSE(&x, 1024, TN_F32, 2, 4), .out = &c.tensor);
-    REFUSED(TN_INVALID_ARGUMENT, "out is a 4 x 2 matrix; a and b make 2 x 4", .a = &a.tensor,
-            .b = &b.tensor, .out = DENSE(&x, 2048, TN_F32, 4, 2));
+    REFUSED(TN_INVALID_ARGUMENT, "b: expected 3 rows, as many as a has columns, got 2",
+            .a = &a.tensor, .b = DENSE(&x, 1024, TN_F32, 2, 4), .out = &c.tensor);
+    REFUSED(TN_INVALID_ARGUMENT, "out: expected a 2 x 4 matrix, as a and b make, got 4 x 2",
+            .a = &a.tensor, .b = &b.tensor, .out = DENSE(&x, 2048, TN_F32, 4, 2));
     REFUSED(TN_INVALID_ARGUMENT, "a has 3 dimensions, more than the 2 of out",
             .a = DENSE(&x, 0, TN_F32, 1, 2, 3), .b = &b.tensor, .out = &c.tensor);
     REFUSED(TN_INVALID_ARGUMENT, "b has 3 dimensions, more than the 2 of out", .a = &a.tensor,
             .b = DENSE(&x, 1024, TN_F32, 1, 3, 4), .out = &c.tensor);
     piece y;
-    REFUSED(TN_INVALID_ARGUMENT, "b: dimension 0 needs 5, or 1 to serve all, found 2",
+    REFUSED(TN_INVALID_ARGUMENT, "b: dimension 0: expected 5, or 1 to serve all, got 2",
             .a = &a.tensor, .b = DENSE(&x, 1024, TN_F32, 2, 3, 4),
             .out = DENSE(&y, 2048, TN_F32, 5, 2, 4));
-    REFUSED(TN_INVALID_ARGUMENT, "bias: dimension 0 needs 4, or 1 to serve all, found 2",
+    REFUSED(TN_INVALID_ARGUMENT, "bias: dimension 0: expected 4, or 1 to serve all, got 2",
             .a = &a.tensor, .b = &b.tensor, .out = &c.tensor, .bias = DENSE(&x, 0, TN_F32, 2));
-    REFUSED(TN_INVALID_ARGUMENT, "bias has 3 dimensions; needs at most 2", .a = &a.tensor,
+    REFUSED(TN_INVALID_ARGUMENT, "bias: expected at most 2 dimensions, got 3", .a = &a.tensor,
             .b = &b.tensor, .out = &c.tensor, .bias = DENSE(&x, 0, TN_F32, 1, 2, 4));
     REFUSED(TN_UNSUPPORTED, "a has 9 dimensions; 8 are the most here",
             .a = DENSE(&x, 0, TN_F32, 1, 1, 1, 1, 1, 1, 1, 2, 3), .b = &b.tensor, .out = &c.tensor);
@@ -254,21 +254,21 @@ static void dtypes_are_checked(void **state)
     piece x;
     pieces(TN_I32, TN_I32);
     REFUSED(TN_UNSUPPORTED,
-            "a is of i32; needs f64, f32, f16, bf16, i8, c64, c128, f8_e4m3fn or f8_e5m2",
+            "a: expected f64, f32, f16, bf16, i8, c64, c128, f8_e4m3fn or f8_e5m2, got i32",
             .a = &a.tensor, .b = &b.tensor, .out = &c.tensor);
     pieces(TN_F16, TN_F64);
-    REFUSED(TN_INVALID_ARGUMENT, "out of a product of f16 needs f16 or f32, found f64",
+    REFUSED(TN_INVALID_ARGUMENT, "out of a product of f16: expected f16 or f32, got f64",
             .a = &a.tensor, .b = &b.tensor, .out = &c.tensor);
     pieces(TN_F32, TN_F32);
-    REFUSED(TN_INVALID_ARGUMENT, "b needs the dtype of a, f32, found f64", .a = &a.tensor,
+    REFUSED(TN_INVALID_ARGUMENT, "b: expected the dtype of a, f32, got f64", .a = &a.tensor,
             .b = DENSE(&x, 1024, TN_F64, 3, 4), .out = &c.tensor);
-    REFUSED(TN_INVALID_ARGUMENT, "bias needs the dtype of out, f32, found f64", .a = &a.tensor,
+    REFUSED(TN_INVALID_ARGUMENT, "bias: expected the dtype of out, f32, got f64", .a = &a.tensor,
             .b = &b.tensor, .out = &c.tensor, .bias = DENSE(&x, 8192, TN_F64, 4));
     pieces(TN_C64, TN_C64);
-    REFUSED(TN_INVALID_ARGUMENT, "activation relu needs real floats in out, found c64",
+    REFUSED(TN_INVALID_ARGUMENT, "activation relu: expected real floats in out, got c64",
             .a = &a.tensor, .b = &b.tensor, .out = &c.tensor, .activation = TN_ACT_RELU);
     pieces(TN_I8, TN_I32);
-    REFUSED(TN_INVALID_ARGUMENT, "activation silu needs real floats in out, found i32",
+    REFUSED(TN_INVALID_ARGUMENT, "activation silu: expected real floats in out, got i32",
             .a = &a.tensor, .b = &b.tensor, .out = &c.tensor, .activation = TN_ACT_SILU);
 }
 
@@ -297,17 +297,17 @@ static void floats_of_8_bits_have_scales(void **state)
     assert_int_equal(op->uses, TN_MATMUL_USES_SCALES | TN_MATMUL_USES_OUT_DTYPE);
     assert_string_equal(round_trip(op),
                         "matmul:f8_e4m3fn:m=2,n=4,k=3,b=f8_e5m2,scale_b=tensor,out=bf16");
-    REFUSED(TN_INVALID_ARGUMENT, "scale_a needs one number for all, or one for each row",
+    REFUSED(TN_INVALID_ARGUMENT, "scale_a: expected one number for all, or one for each row",
             .a = &a.tensor, .b = &b.tensor, .out = &c.tensor, .scale_a = &columns.tensor);
-    REFUSED(TN_INVALID_ARGUMENT, "scale_b needs one number for all, or one for each column",
+    REFUSED(TN_INVALID_ARGUMENT, "scale_b: expected one number for all, or one for each column",
             .a = &a.tensor, .b = &b.tensor, .out = &c.tensor, .scale_b = &rows.tensor);
-    REFUSED(TN_INVALID_ARGUMENT, "scale_a needs f32, found f64", .a = &a.tensor, .b = &b.tensor,
+    REFUSED(TN_INVALID_ARGUMENT, "scale_a: expected f32, got f64", .a = &a.tensor, .b = &b.tensor,
             .out = &c.tensor, .scale_a = DENSE(&wide, 8192, TN_F64, 2, 1));
-    REFUSED(TN_INVALID_ARGUMENT, "scale_b: dimension 0 needs 4, or 1 to serve all, found 3",
+    REFUSED(TN_INVALID_ARGUMENT, "scale_b: dimension 0: expected 4, or 1 to serve all, got 3",
             .a = &a.tensor, .b = &b.tensor, .out = &c.tensor,
             .scale_b = DENSE(&wide, 8192, TN_F32, 3));
     pieces(TN_F8_E5M2, TN_F64);
-    REFUSED(TN_INVALID_ARGUMENT, "out of a product of f8_e5m2 needs f32, f16 or bf16, found f64",
+    REFUSED(TN_INVALID_ARGUMENT, "out of a product of f8_e5m2: expected f32, f16 or bf16, got f64",
             .a = &a.tensor, .b = &b.tensor, .out = &c.tensor);
     pieces(TN_F32, TN_F32);
     REFUSED(TN_INVALID_ARGUMENT, "scale_a: f8_e4m3fn and f8_e5m2 have scales, and a is of f32",
@@ -427,23 +427,24 @@ static void texts_are_read(void **state)
     assert_true(TN_PARAMS(&op, matmul)->alpha == 3 && TN_PARAMS(&op, matmul)->beta == -0.25);
     expect_refused("matmul:f32:m=2,n=4", "k is missing");
     expect_refused("matmul:f32:m=-2,n=4,k=1",
-                   "m needs a whole number from 0 to 9223372036854775807, found \"-2\"");
-    expect_refused("matmul:f32:m=2,n=4,k=1,ta=2", "ta needs 0 or 1, found \"2\"");
+                   "m: expected a whole number from 0 to 9223372036854775807, got \"-2\"");
+    expect_refused("matmul:f32:m=2,n=4,k=1,ta=2", "ta: expected 0 or 1, got \"2\"");
     expect_refused("matmul:f32:m=2,n=4,k=1,act=gellu",
                    "act cannot be \"gellu\"; there are none relu");
     expect_refused("matmul:f32:m=2,n=4,k=1,out=bf61", "out: no dtype \"bf61\"; did you mean bf16?");
     expect_refused("matmul:f32:m=2,n=4,k=1,batch=2x",
-                   "batch needs up to 6 whole numbers from 0 to 9223372036854775807");
-    expect_refused("matmul:f32:m=2,n=4,k=1,batch=1x1x1x1x1x1x1", "batch needs up to 6");
+                   "batch: expected up to 6 whole numbers from 0 to 9223372036854775807");
+    expect_refused("matmul:f32:m=2,n=4,k=1,batch=1x1x1x1x1x1x1", "batch: expected up to 6");
     expect_refused("matmul:f32:m=2,n=4,k=1,sa=1",
-                   "sa needs 2 strides, one for each dimension, found 1");
+                   "sa: expected 2 strides, one for each dimension, got 1");
     expect_refused("matmul:f32:m=2,n=4,k=1,sa=1;x",
-                   "sa needs up to 8 whole numbers, with ';' between");
+                   "sa: expected up to 8 whole numbers, with ';' between");
     expect_refused("matmul:f32:m=2,n=4,k=1,sc=0;1",
                    "out: its strides map several elements to the same address");
-    expect_refused("matmul:f32:m=2,n=4,k=1,alpha=one", "alpha needs a number, found \"one\"");
+    expect_refused("matmul:f32:m=2,n=4,k=1,alpha=one", "alpha: expected a number, got \"one\"");
     expect_refused("matmul:f32:m=2,n=4,k=1,sbias=1;1", "matmul has no field \"sbias\"");
-    expect_refused("matmul:i32:m=2,n=4,k=1", "a is of i32");
+    expect_refused("matmul:i32:m=2,n=4,k=1",
+                   "a: expected f64, f32, f16, bf16, i8, c64, c128, f8_e4m3fn or f8_e5m2, got i32");
     expect_refused("matmul:f32:m=4000000000,n=4000000000,k=4000000000", "63 bits");
     expect_refused("matmul:f32:m=9223372036854775807,n=9223372036854775807,k=9223372036854775807,"
                    "batch=9223372036854775807",

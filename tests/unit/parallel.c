@@ -133,7 +133,7 @@ static void wrong_engines_are_refused(void **state)
     (void)state;
     engine.struct_size = offsetof(tn_parallel_engine, threads);
     assert_int_equal(tn_parallel_engine_set(&engine, &err), TN_INVALID_ARGUMENT);
-    assert_contains(err.message, "engine->struct_size needs at least");
+    assert_contains(err.message, "engine->struct_size: expected at least");
     engine = engine_of(&self);
     engine.parallel_for = NULL;
     assert_int_equal(tn_parallel_engine_set(&engine, &err), TN_INVALID_ARGUMENT);
@@ -141,7 +141,7 @@ static void wrong_engines_are_refused(void **state)
     engine = engine_of(&self);
     engine.threads = 0;
     assert_int_equal(tn_parallel_engine_set(&engine, &err), TN_INVALID_ARGUMENT);
-    assert_contains(err.message, "engine->threads needs at least 1, found 0");
+    assert_contains(err.message, "engine->threads: expected at least 1, got 0");
     assert_true(loop_is_right(NULL, 10));
     assert_int_equal(atomic_load(&self.loops), 0);
     assert_int_equal(tn_parallel_threads_set(0, NULL), TN_OK);

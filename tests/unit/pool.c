@@ -206,9 +206,9 @@ static void bad_sizes_are_refused(void **state)
     tn_error err;
     (void)state;
     assert_int_equal(tni_pool_create(0, &pool, &err), TN_INVALID_ARGUMENT);
-    assert_contains(err.message, "threads needs 1 to 1024, found 0");
+    assert_contains(err.message, "threads: expected 1 to 1024, got 0");
     assert_int_equal(tni_pool_create(1025, &pool, &err), TN_INVALID_ARGUMENT);
-    assert_contains(err.message, "found 1025");
+    assert_contains(err.message, "got 1025");
     assert_null(pool);
     tni_pool_destroy(NULL);
 }

@@ -204,13 +204,13 @@ static void forms_are_refused(void **state)
     expect_refused("matmull:f32", all_operators());
     expect_refused("matmull:f32", "; did you mean matmul?");
     expect_refused("sofmax:f32:shape=4", "did you mean softmax?");
-    expect_refused("matmul", "needs the form matmul:DTYPE:FIELD=VALUE,...");
+    expect_refused("matmul", "expected the form matmul:DTYPE:FIELD=VALUE,...");
     expect_refused("matmul:f31:m=1", "no dtype \"f31\"; did you mean f32?");
-    expect_refused("unary:f32:", "\"\" needs the form key=value");
-    expect_refused("unary:f32:kind", "\"kind\" needs the form key=value");
-    expect_refused("unary:f32:=neg", "\"=neg\" needs the form key=value");
-    expect_refused("unary:f32:kind=", "needs the form key=value");
-    expect_refused("unary:f32:kind=neg,", "\"\" needs the form key=value");
+    expect_refused("unary:f32:", "expected the form key=value, got \"\"");
+    expect_refused("unary:f32:kind", "expected the form key=value, got \"kind\"");
+    expect_refused("unary:f32:=neg", "expected the form key=value, got \"=neg\"");
+    expect_refused("unary:f32:kind=", "expected the form key=value");
+    expect_refused("unary:f32:kind=neg,", "expected the form key=value, got \"\"");
     expect_refused("unary:f32:kind=neg,kind=abs", "kind occurs twice");
     expect_refused("unary:f32:kind=n/g", "has characters that no field has");
     expect_refused("unary:f32:kind=neg,shape=4,colour=1",
@@ -224,25 +224,26 @@ static void forms_are_refused(void **state)
     expect_refused("permute:f32:shape=4,inplace=1", "permute has no field \"inplace\"");
     expect_refused("permute:f32:shape=4,out=f64", "permute has no field \"out\"");
     expect_refused("fill:f32:shape=4,out=f64", "fill has no field \"out\"");
-    expect_refused("unary:f32:kind=neg,shape=4,inplace=2", "inplace needs 0 or 1");
+    expect_refused("unary:f32:kind=neg,shape=4,inplace=2", "inplace: expected 0 or 1");
     expect_refused("unary:f32:kind=neg,shape=4,inplace=1,si=2", "in place, out needs");
     expect_refused("unary:f32:kind=neg,shape=4,inplace=1,align=4;8", "in place, out needs");
-    expect_refused("unary:f32:kind=neg,shape=1x2x3x4x5x6x7x8x9", "shape needs up to 8 whole");
+    expect_refused("unary:f32:kind=neg,shape=1x2x3x4x5x6x7x8x9", "shape: expected up to 8 whole");
     expect_refused("unary:f32:kind=neg,shape=4x-1",
-                   "shape needs up to 8 whole numbers from 0 to 9223372036854775807");
-    expect_refused("unary:f32:kind=neg,shape=4,align=4", "align needs 2 numbers, one for each");
-    expect_refused("unary:f32:kind=neg,shape=4,align=4;3", "powers of two up to 64, found 3");
-    expect_refused("unary:f32:kind=neg,shape=4,align=4;128", "powers of two up to 64, found 128");
+                   "shape: expected up to 8 whole numbers from 0 to 9223372036854775807");
+    expect_refused("unary:f32:kind=neg,shape=4,align=4", "align: expected 2 numbers, one for each");
+    expect_refused("unary:f32:kind=neg,shape=4,align=4;3", "powers of two up to 64, got 3");
+    expect_refused("unary:f32:kind=neg,shape=4,align=4;128", "powers of two up to 64, got 128");
     expect_refused("unary:f32:kind=neg,shape=4,so=0", "out: its strides map several elements");
     expect_refused("unary:f32:kind=neg,shape=4,si=4611686018427387904", "in:");
     expect_refused("unary:f32:kind=neg,shape=3000000000x3000000000x3000000000", "63 bits");
     expect_refused("permute:f32:shape=2x3,order=1;1", "order[1] is 1: duplicate dimension");
-    expect_refused("permute:f32:shape=2x3,order=1", "order needs 2 numbers");
-    expect_refused("permute:f32:shape=2x3,order=1;99999999999", "order[1] needs a dimension of in");
-    expect_refused("fill:f32:shape=2,value=1,imaginary=1", "imaginary needs complex numbers");
-    expect_refused("fill:f32:shape=2,value=0x", "value needs a number, found \"0x\"");
+    expect_refused("permute:f32:shape=2x3,order=1", "order: expected 2 numbers");
+    expect_refused("permute:f32:shape=2x3,order=1;99999999999",
+                   "order[1]: expected a dimension of in");
+    expect_refused("fill:f32:shape=2,value=1,imaginary=1", "imaginary: expected complex numbers");
+    expect_refused("fill:f32:shape=2,value=0x", "value: expected a number, got \"0x\"");
     expect_refused("fill:f32:shape=2,value=-1e999",
-                   "value needs a number up to 1.79e308, or inf, found \"-1e999\"");
+                   "value: expected a number up to 1.79e308, or inf, got \"-1e999\"");
     expect_refused("fill:f32:shape=2@", "@ must be followed by a device");
 }
 
@@ -298,17 +299,17 @@ static void limits_are_refused(void **state)
     tn_error err;
     memset(text, 'x', sizeof text);
     text[TNI_PROBLEM_MOST] = '\0';
-    expect_refused(text, "needs at most 4095 bytes, found 4096");
+    expect_refused(text, "expected at most 4095 bytes, got 4096");
     int length = snprintf(text, sizeof text, "fill:f32:a0=1");
     for (int i = 1; i <= TNI_FIELDS_MOST; i++)
         length += snprintf(text + length, sizeof text - (size_t)length, ",a%d=1", i);
-    expect_refused(text, "needs at most 48 fields");
+    expect_refused(text, "expected at most 48 fields");
     assert_int_equal(tni_problem_parse(NULL, &op, device, sizeof device, &err),
                      TN_INVALID_ARGUMENT);
     assert_contains(err.message, "the problem is NULL");
     assert_int_equal(tni_problem_parse("fill:f32:shape=1@cpu:0", &op, device, sizeof device, &err),
                      TN_INVALID_ARGUMENT);
-    assert_contains(err.message, "the device's name needs at most 3 bytes, found 5");
+    assert_contains(err.message, "the device's name: expected at most 3 bytes, got 5");
     assert_string_equal(device, "old");
 }
 

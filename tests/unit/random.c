@@ -319,7 +319,7 @@ static void wrong_fills_are_refused(void **state)
     refuse(tn_random_fill_uniform, TN_F32, NULL, 5, TN_INVALID_ARGUMENT,
            "out is NULL, and count is 5");
     refuse(tn_random_fill_normal, TN_F32, &out, -1, TN_INVALID_ARGUMENT,
-           "count needs at least 0, found -1");
+           "count: expected at least 0, got -1");
     refuse(tn_random_fill_uniform, TN_I64, &out, 1, TN_UNSUPPORTED,
            "uniform numbers do not support dtype i64; they support f16, bf16, f32, f64, i32, u32");
     refuse(tn_random_fill_normal, TN_U32, &out, 1, TN_UNSUPPORTED,

@@ -155,8 +155,8 @@ static void another_kind_is_refused(void **state)
         assert_int_equal(tni_platforms_register(w.set, impostor, flags[i], &registration, &err),
                          TN_INVALID_ARGUMENT);
         assert_contains(err.message,
-                        "module impostor stopped at opened: platform row 1 \"cpu\": kind needs "
-                        "1 (cpu) for this name, found 9 (out-of-tree); change the kind "
+                        "module impostor stopped at opened: platform row 1 \"cpu\": kind: expected "
+                        "1 (cpu) for this name, got 9 (out-of-tree); change the kind "
                         "or the name of the row");
         assert_null(registration);
         assert_ptr_equal(world_device(&w, "cpu:0"), cpu);

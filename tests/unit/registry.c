@@ -396,31 +396,32 @@ static void bad_platforms_are_refused(void **state)
     static char long_word[] = "12345678901234567890123456789012345678901234567890123456789012345";
     const fault faults[] = {
         SET(platform.struct_size, size_t, 423,
-            "platform row 1: struct_size needs at least 424, found 423"),
-        TEXT(platform.name, NULL,
-             "platform row 1: name needs 1 to 48 of a-z 0-9 - _, beginning with a letter or digit"),
+            "platform row 1: struct_size: expected at least 424, got 423"),
+        TEXT(
+            platform.name, NULL,
+            "platform row 1: name: expected 1 to 48 of a-z 0-9 - _, beginning with a letter or digit"),
         TEXT(platform.name, "best", "name cannot be \"best\", which selects a device"),
-        TEXT(platform.name, "Acme", "found \"Acme\""),
-        TEXT(platform.name, "acme.x", "found \"acme.x\""),
+        TEXT(platform.name, "Acme", "got \"Acme\""),
+        TEXT(platform.name, "acme.x", "got \"acme.x\""),
         TEXT(platform2.name, "acme", "platform row 2 \"acme\": duplicate name, also in row 1"),
-        SET(platform.kind, int32_t, 0, "platform row 1 \"acme\": kind needs 1 to 9, found 0"),
-        SET(platform.kind, int32_t, TN_PLATFORM_KIND_COUNT, "kind needs 1 to 9, found 10"),
+        SET(platform.kind, int32_t, 0, "platform row 1 \"acme\": kind: expected 1 to 9, got 0"),
+        SET(platform.kind, int32_t, TN_PLATFORM_KIND_COUNT, "kind: expected 1 to 9, got 10"),
         TEXT(platform.name, "cuda",
-             "platform row 1 \"cuda\": kind needs 2 (cuda) for this name, found 9 "
+             "platform row 1 \"cuda\": kind: expected 2 (cuda) for this name, got 9 "
              "(out-of-tree); change the kind or the name of the row"),
         SET(platform2.flags, uint32_t, 17, "platform row 2 \"acme2\": flags has unknown bits 0x10"),
-        TEXT(platform.device_name, "", "device_name needs 1 to 64 bytes, or NULL"),
-        TEXT(platform.device_type, long_word, "device_type needs 1 to 64 bytes, or NULL"),
-        TEXT(platform.dispatch_key, "", "dispatch_key needs 1 to 64 bytes, or NULL"),
-        TEXT(platform.visible_variable, long_word, "visible_variable needs 1 to 64 bytes"),
+        TEXT(platform.device_name, "", "device_name: expected 1 to 64 bytes, or NULL"),
+        TEXT(platform.device_type, long_word, "device_type: expected 1 to 64 bytes, or NULL"),
+        TEXT(platform.dispatch_key, "", "dispatch_key: expected 1 to 64 bytes, or NULL"),
+        TEXT(platform.visible_variable, long_word, "visible_variable: expected 1 to 64 bytes"),
         TEXT(platform.async_output_reason, "", "async_output_reason is empty"),
         SET(platform.quantizations, void *, empty_word, "quantizations[1] is empty"),
         SET(platform.model_archs, void *, empty_word, "model_archs[1] is empty"),
         SET(platform.evidence, void *, small,
-            "evidence[0]: struct_size needs at least 24, found 8"),
+            "evidence[0]: struct_size: expected at least 24, got 8"),
         SET(platform.evidence, void *, nameless, "evidence[1]: what is NULL"),
-        SET(platform.evidence, void *, lookless, "evidence[0]: look needs 1 to 4, found 5"),
-        SET(platform.evidence, void *, showless, "evidence[0]: shows needs 1 to 3, found 0"),
+        SET(platform.evidence, void *, lookless, "evidence[0]: look: expected 1 to 4, got 5"),
+        SET(platform.evidence, void *, showless, "evidence[0]: shows: expected 1 to 3, got 0"),
         NO_FUNCTION(platform.probe, "platform row 1 \"acme\": probe is NULL"),
         NO_FUNCTION(platform.memory_alloc, "memory_alloc is NULL"),
         NO_FUNCTION(platform.memory_free, "memory_free is NULL"),
@@ -453,17 +454,17 @@ static void bad_libraries_are_refused(void **state)
     tn_status (*const talks)(void *, int32_t, tn_error *) = verbose;
     const fault faults[] = {
         SET(library.struct_size, size_t, 0,
-            "library row 1: struct_size needs at least 80, found 0"),
-        TEXT(library.name, "", "library row 1: name needs"),
+            "library row 1: struct_size: expected at least 80, got 0"),
+        TEXT(library.name, "", "library row 1: name: expected"),
         TEXT(library.platform, NULL, "library row 1 \"acmeblas\": platform is NULL"),
         TEXT(library.platform, "", "platform is empty"),
-        TEXT(library.platform, "-x", "platform needs 1 to 48 of a-z 0-9 - _, beginning with"),
+        TEXT(library.platform, "-x", "platform: expected 1 to 48 of a-z 0-9 - _, beginning with"),
         TEXT(library.files, "", "files is empty"),
         TEXT(library.remedy, NULL, "remedy is NULL"),
         TEXT(library.remedy, "", "remedy is empty"),
-        TEXT(library.other, "Acme BLAS", "other needs 1 to 48 of a-z 0-9 - _, beginning with"),
+        TEXT(library.other, "Acme BLAS", "other: expected 1 to 48 of a-z 0-9 - _, beginning with"),
         TEXT(library.other, "acmeblas", "other is the same as name"),
-        TEXT(library.verbose_setting, "", "verbose_setting needs 1 to 64 bytes, or NULL"),
+        TEXT(library.verbose_setting, "", "verbose_setting: expected 1 to 64 bytes, or NULL"),
         TEXT(library.verbose_setting, "acmeblas.verbose",
              "verbose and verbose_setting must be set together: verbose is NULL"),
         {offsetof(rows, library.verbose), sizeof talks, &talks,
@@ -496,16 +497,16 @@ static void bad_kernels_are_refused(void **state)
 {
     static const tn_dtype none[] = {TN_DTYPE_NONE}, odd[] = {TN_F32, 0x010203, TN_DTYPE_NONE};
     const fault faults[] = {
-        SET(kernel.struct_size, size_t, 8, "kernel row 1: struct_size needs at least"),
+        SET(kernel.struct_size, size_t, 8, "kernel row 1: struct_size: expected at least"),
         TEXT(kernel.name, "acme matmul",
-             "name needs 1 to 96 of a-z 0-9 - _ ., beginning with a letter or digit; found"),
-        TEXT(kernel.platform, "a.b", "kernel row 1 \"acme.matmul\": platform needs"),
-        SET(kernel.op, int32_t, TN_OP_NONE, "op needs 1 to 63, found 0"),
-        SET(kernel.op, int32_t, TN_OP_KIND_MAX, "op needs 1 to 63, found 64"),
-        SET(kernel.version, uint32_t, 0, "version needs 1 or more, found 0"),
-        SET(kernel.dtypes, tn_dtype *, NULL, "dtypes needs at least one type"),
-        SET(kernel.dtypes, tn_dtype *, none, "dtypes needs at least one type"),
-        SET(kernel.dtypes, tn_dtype *, odd, "dtypes[1] needs a TN_ type, found 0x10203"),
+             "name: expected 1 to 96 of a-z 0-9 - _ ., beginning with a letter or digit; got"),
+        TEXT(kernel.platform, "a.b", "kernel row 1 \"acme.matmul\": platform: expected"),
+        SET(kernel.op, int32_t, TN_OP_NONE, "op: expected 1 to 63, got 0"),
+        SET(kernel.op, int32_t, TN_OP_KIND_MAX, "op: expected 1 to 63, got 64"),
+        SET(kernel.version, uint32_t, 0, "version: expected 1 or more, got 0"),
+        SET(kernel.dtypes, tn_dtype *, NULL, "dtypes: expected at least one type"),
+        SET(kernel.dtypes, tn_dtype *, none, "dtypes: expected at least one type"),
+        SET(kernel.dtypes, tn_dtype *, odd, "dtypes[1]: expected a TN_ type, got 0x10203"),
         SET(kernel.numerics, uint64_t, UINT64_C(1) << 63,
             "numerics has unknown bits 0x8000000000000000"),
         SET(kernel.cpu_needs, uint64_t, TN_CPU_BIT(AVX2) | UINT64_C(1) << 62,
@@ -515,22 +516,25 @@ static void bad_kernels_are_refused(void **state)
         SET(kernel.pack_release, release_function, plan_release,
             "pack and pack_release must be set together: pack is NULL"),
         SET(kernel.alignment, int64_t, 24,
-            "alignment needs 0 or a power of two up to 64, found 24"),
+            "alignment: expected 0 or a power of two up to 64, got 24"),
         SET(kernel.alignment, int64_t, -8,
-            "alignment needs 0 or a power of two up to 64, found -8"),
+            "alignment: expected 0 or a power of two up to 64, got -8"),
         SET(kernel.alignment, int64_t, 128,
-            "alignment needs 0 or a power of two up to 64, found 128"),
+            "alignment: expected 0 or a power of two up to 64, got 128"),
         SET(kernel.traits, uint64_t, 6, "traits has unknown bits 0x6"),
-        SET(kernel.flops_per_us, double, 0, "flops_per_us needs a figure above 0, found 0"),
-        SET(kernel.flops_per_us, double, __builtin_nan(""), "flops_per_us needs a figure above 0"),
-        SET(kernel.bytes_per_us, double, -1, "bytes_per_us needs a figure above 0, found -1"),
-        SET(kernel.bytes_per_us, double, __builtin_inf(), "bytes_per_us needs a figure above 0"),
-        SET(kernel.overhead_us, double, -1, "overhead_us needs 0 or more, found -1"),
-        SET(kernel.overhead_us, double, __builtin_nan(""), "overhead_us needs 0 or more"),
+        SET(kernel.flops_per_us, double, 0, "flops_per_us: expected a figure above 0, got 0"),
+        SET(kernel.flops_per_us, double, __builtin_nan(""),
+            "flops_per_us: expected a figure above 0"),
+        SET(kernel.bytes_per_us, double, -1, "bytes_per_us: expected a figure above 0, got -1"),
+        SET(kernel.bytes_per_us, double, __builtin_inf(),
+            "bytes_per_us: expected a figure above 0"),
+        SET(kernel.overhead_us, double, -1, "overhead_us: expected 0 or more, got -1"),
+        SET(kernel.overhead_us, double, __builtin_nan(""), "overhead_us: expected 0 or more"),
         NO_FUNCTION(kernel.run, "run is NULL"),
         TEXT(kernel.library, "", "library is empty"),
-        TEXT(kernel.library, "acme.blas", "library needs 1 to 48 of a-z 0-9 - _, beginning with"),
-        TEXT(kernel.backend, "", "backend needs 1 to 64 bytes, or NULL"),
+        TEXT(kernel.library, "acme.blas",
+             "library: expected 1 to 48 of a-z 0-9 - _, beginning with"),
+        TEXT(kernel.backend, "", "backend: expected 1 to 64 bytes, or NULL"),
     };
     (void)state;
     check_faults(faults, sizeof faults / sizeof faults[0]);
@@ -539,13 +543,13 @@ static void bad_kernels_are_refused(void **state)
 static void bad_languages_and_communicators_are_refused(void **state)
 {
     const fault faults[] = {
-        SET(language.struct_size, size_t, 1, "language row 1: struct_size needs at least 40"),
-        TEXT(language.name, NULL, "language row 1: name needs"),
+        SET(language.struct_size, size_t, 1, "language row 1: struct_size: expected at least 40"),
+        TEXT(language.name, NULL, "language row 1: name: expected"),
         TEXT(language.platform, NULL, "language row 1 \"acme-c\": platform is NULL"),
         NO_FUNCTION(language.version, "language row 1 \"acme-c\": version is NULL"),
-        SET(communicator.struct_size, size_t, 1, "communicator row 1: struct_size needs"),
-        TEXT(communicator.name, "a\nb", "communicator row 1: name needs"),
-        TEXT(communicator.platform, "A", "communicator row 1 \"acme-ring\": platform needs"),
+        SET(communicator.struct_size, size_t, 1, "communicator row 1: struct_size: expected"),
+        TEXT(communicator.name, "a\nb", "communicator row 1: name: expected"),
+        TEXT(communicator.platform, "A", "communicator row 1 \"acme-ring\": platform: expected"),
         NO_FUNCTION(communicator.version, "communicator row 1 \"acme-ring\": version is NULL"),
     };
     (void)state;
@@ -605,7 +609,7 @@ static void platforms_are_few(void **state)
         list[i] = &copies[i];
     }
     assert_int_equal(tni_rows_check(&module, &err), TN_INVALID_ARGUMENT);
-    assert_contains(err.message, "the list of platform rows needs at most 16, found 17");
+    assert_contains(err.message, "the list of platform rows: expected at most 16, got 17");
     list[TNI_PLATFORMS_MAX] = NULL;
     assert_int_equal(tni_rows_check(&module, &err), TN_OK);
 }

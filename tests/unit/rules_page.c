@@ -142,7 +142,7 @@ static void check_example(char cells[CELLS][CELL])
     }
     write_verdicts(context, runs, refused);
     if (strcmp(runs, cells[MAY_RUN]) != 0 || strcmp(refused, cells[REFUSED_BY]) != 0)
-        fail_msg("%s | %s | %s | %s: expected %s | %s, found %s | %s", cells[0], cells[1], cells[2],
+        fail_msg("%s | %s | %s | %s: expected %s | %s, got %s | %s", cells[0], cells[1], cells[2],
                  cells[3], cells[MAY_RUN], cells[REFUSED_BY], runs, refused);
     tn_context_release(context);
 }

@@ -375,7 +375,7 @@ static void every_condition_has_two_sides(void **state)
         if (check->outcome != TN_SDPA_FAILS || check->why.code != e->code ||
             check->why.needed != e->needed || check->why.found != e->found || !check->why.text[0] ||
             !check->why.what[0])
-            fail_msg("%s %s: \"%s\" on %s: %s, %s: %s needs %lld, found %lld; %s",
+            fail_msg("%s %s: \"%s\" on %s: %s, %s: %s: expected %lld, got %lld; %s",
                      list_names[e->list], e->name, e->fails, e->other_device,
                      tn_sdpa_outcome_name(check->outcome), tn_refusal_name(check->why.code),
                      check->why.what, (long long)check->why.needed, (long long)check->why.found,

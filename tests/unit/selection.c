@@ -171,7 +171,7 @@ static void what_is_wrong_is_refused_where_it_stands(void **state)
         "some.lock:5: unknown key \"color\" (= \"red\"); keys: checksum, format, tenon, strict");
     assert_refused(HEAD "strict = 0\n",
                    "some.lock:5: strict = \"0\": duplicate key, first set in line 4");
-    assert_refused(HEAD "nothing\n", "some.lock:5:8: found");
+    assert_refused(HEAD "nothing\n", "some.lock:5:8: expected '='");
     assert_refused(HEAD "[machine]\n",
                    "some.lock:5: expected [machine DEVICE] or [selection], got [machine]");
     assert_refused(HEAD "[kernel]\n", "or [selection]");

@@ -117,9 +117,10 @@ static void what_is_wrong_in_a_file_is_told_with_its_place(void **state)
         "! FILE:3: cudnn.benchmark cannot be \"maybe\"; allowed: true, false\n"
         "! FILE:5: cudnn.benchmark_limit cannot be \"10001\"; allowed: 0 to 10000\n");
     assert_string_equal(ask_file("tuning.limit = 3\ninference\n"),
-                        "! FILE:2:10: found the end of the line, expected '='; the whole "
+                        "! FILE:2:10: expected '=', got the end of the line; the whole "
                         "file is ignored\n");
-    assert_contains(ask_file("tuning.limit = 3\n\xff\n"), "! FILE:2:1: found byte 0xff");
+    assert_contains(ask_file("tuning.limit = 3\n\xff\n"),
+                    "! FILE:2:1: expected printable UTF-8 text, got byte 0xff");
 }
 
 static void a_long_path_is_shown_by_its_end(void **state)

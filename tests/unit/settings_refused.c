@@ -165,9 +165,10 @@ static void texts_and_strengths_are_checked_in_changes_too(void **state)
         change.strength = TN_FORBID + 1;
         if (row->kind == TN_VALUE_ORDER)
             continue;
-        check_refused(&change, TN_INVALID_ARGUMENT, "needs a strength of 0 (permit) to 4 (forbid)");
+        check_refused(&change, TN_INVALID_ARGUMENT,
+                      "expected a strength of 0 (permit) to 4 (forbid)");
         change.strength = row->kind == TN_VALUE_RULES ? -2 : -1;
-        check_refused(&change, TN_INVALID_ARGUMENT, "needs a strength");
+        check_refused(&change, TN_INVALID_ARGUMENT, "expected a strength");
     }
 }
 

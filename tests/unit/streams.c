@@ -136,7 +136,7 @@ static void wrong_arguments_are_refused(void **state)
     assert_int_equal(
         tn_stream_create(device("cpu:0"), TN_ARGS(stream, .reserved = 7), &stream, &err),
         TN_INVALID_ARGUMENT);
-    assert_string_equal(err.message, "args->reserved needs 0, found 7");
+    assert_string_equal(err.message, "args->reserved: expected 0, got 7");
     assert_int_equal(tn_stream_wrap(device("async:0"), &small, NULL, &err), TN_INVALID_ARGUMENT);
     assert_int_equal(tn_stream_set(NULL, &err), TN_INVALID_ARGUMENT);
     assert_contains(err.message, "tn_stream_default returns the default stream of a device");

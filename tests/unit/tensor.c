@@ -107,14 +107,14 @@ static void wrong_tensors_are_refused(void **state)
         int32_t ndim;
         const char *words;
     } rows[] = {
-        {TN_F32, fine, -1, "out: ndim needs 0 to 32, found -1"},
-        {TN_F32, fine, 33, "out: ndim needs 0 to 32, found 33"},
+        {TN_F32, fine, -1, "out: ndim: expected 0 to 32, got -1"},
+        {TN_F32, fine, 33, "out: ndim: expected 0 to 32, got 33"},
         {TN_F32, NO_SHAPE, 2, "out: shape is NULL, and ndim is 2"},
-        {TN_F32, negative, 2, "out: dimension 1 needs at least 0, found -3"},
+        {TN_F32, negative, 2, "out: dimension 1: expected at least 0, got -3"},
         {0, fine, 2, "out: no dtype has code 0, 0 bits and 0 lanes"},
         {TN_DTYPE(TN_DTYPE_CODE_INT, 4, 1), fine, 2,
          "out: no dtype has code 0, 4 bits and 1 lanes"},
-        {TN_DTYPE(TN_DTYPE_CODE_FLOAT, 32, 4), fine, 2, "out: lanes need 1, found 4"},
+        {TN_DTYPE(TN_DTYPE_CODE_FLOAT, 32, 4), fine, 2, "out: lanes: expected 1, got 4"},
         {TN_I8, huge, 2, "out: its size in bytes of i8 exceeds 63 bits"},
         {TN_I16, one_more, 1, "out: its size in bytes of i16 exceeds 63 bits"},
         {TN_F64, hidden, 3, "out: its size in bytes of f64 exceeds 63 bits"},

@@ -115,8 +115,8 @@ static void nonsense_is_refused(void **state)
     refused_object(object(TN_TOPOLOGY_CORE, -1, 5), "its parent must come before it");
     refused_object(object(TN_TOPOLOGY_CORE, INT32_MAX, 5), "its parent must come before it");
     refused_object(object(TN_TOPOLOGY_MACHINE, 0, -1), "only the first object can be the machine");
-    refused_object(object(TN_TOPOLOGY_TYPE_COUNT, 0, 1), "object 2: type needs 0 to 6, found 7");
-    refused_object(object(-1, 0, 1), "type needs 0 to 6, found -1");
+    refused_object(object(TN_TOPOLOGY_TYPE_COUNT, 0, 1), "object 2: type: expected 0 to 6, got 7");
+    refused_object(object(-1, 0, 1), "type: expected 0 to 6, got -1");
     refused_object(object(TN_TOPOLOGY_CORE, 0, -2), "its number is below -1");
     refused_object(object(TN_TOPOLOGY_CACHE, 0, -1),
                    "a cache needs a level from 1 to 16, other objects need 0");
@@ -136,7 +136,7 @@ static void nonsense_is_refused(void **state)
     refused_object(bad, "its speed class is below -1");
     bad = object(TN_TOPOLOGY_THREAD, 1, 3);
     bad.struct_size--;
-    refused_object(bad, "object 2: struct_size needs at least");
+    refused_object(bad, "object 2: struct_size: expected at least");
 }
 
 static void misplaced_beginnings_are_refused(void **state)

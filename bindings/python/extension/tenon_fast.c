@@ -214,7 +214,7 @@ static PyObject *bind(PyObject *module, PyObject *const *given, Py_ssize_t count
 {
     state *s = PyModule_GetState(module);
     if (count != 3)
-        return PyErr_Format(PyExc_TypeError, "bind needs 2 addresses and a function, found %zd",
+        return PyErr_Format(PyExc_TypeError, "bind: expected 2 addresses and a function, got %zd",
                             count);
     void *addresses[2] = {PyLong_AsVoidPtr(given[0]), PyLong_AsVoidPtr(given[1])};
     if (PyErr_Occurred() || !make_names(s))
@@ -246,7 +246,7 @@ static PyObject *teach(PyObject *module, PyObject *const *given, Py_ssize_t coun
     state *s = PyModule_GetState(module);
     void *facts[2] = {NULL, NULL};
     if (count != 6)
-        return PyErr_Format(PyExc_TypeError, "teach needs 6 arguments, found %zd", count);
+        return PyErr_Format(PyExc_TypeError, "teach: expected 6 arguments, got %zd", count);
     PyObject *first = PyTuple_Check(given[0]) ? PyTuple_GetItem(given[0], 0) : NULL;
     const int wants = given[2] != Py_None;
     if (!first)

@@ -52,7 +52,7 @@ def _read_tables() -> tuple[dict[str, Any], dict[str, str]]:
         package = os.path.dirname(os.path.abspath(__file__))
         folder = os.path.normpath(os.path.join(package, "..", "..", "..", "include", "tenon"))
         if not os.path.isdir(folder):
-            raise ImportError(f"expected _abi_tables.py in {package} or the C headers in {folder}, found neither; "
+            raise ImportError(f"expected _abi_tables.py in {package} or the C headers in {folder}, got neither; "
                               "install a wheel, as `make wheel` writes one") from None
         return _headers.read(folder).tables()
     return _abi_tables.STRUCTS, _abi_tables.PROTOTYPES

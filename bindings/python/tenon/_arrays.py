@@ -414,10 +414,10 @@ class InterfaceKind(Kind):
         facts = getattr(array, self.attribute)
         wrong = f"{self.attribute} of {type(array).__name__}"
         if not isinstance(facts, dict):
-            raise TypeError(f"{wrong} needs a dict, found {type(facts).__name__}")
+            raise TypeError(f"{wrong}: expected a dict, got {type(facts).__name__}")
         for name, cls in (("typestr", str), ("shape", tuple), ("data", tuple)):
             if not isinstance(facts.get(name), cls):
-                raise TypeError(f"{wrong}: {name} needs a {cls.__name__}, found {type(facts.get(name)).__name__}")
+                raise TypeError(f"{wrong}: {name}: expected a {cls.__name__}, got {type(facts.get(name)).__name__}")
         if facts.get("mask") is not None:
             raise errors.invalid("an array with a mask; fill it first")
         return facts

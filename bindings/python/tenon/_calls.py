@@ -5,6 +5,7 @@ A maker is a function that takes what its operator takes and gives the Call; `ex
 
 from __future__ import annotations
 
+import re
 from ctypes import Structure, byref, sizeof
 from inspect import signature
 from math import prod
@@ -189,16 +190,16 @@ def run(ready: Call) -> Any:
 
 def _rename_in(error: errors.Error) -> None:
     """The operand that C calls "in" has another name here."""
-    kind, colon, rest = error.message.rpartition(": in ")
-    if " " not in kind and (colon or rest.startswith("in ")):
-        error.message = f"{kind}: x {rest}" if colon else f"x {rest[3:]}"
+    named = re.match(r"(\S+: )?in(?=[ :])", error.message)
+    if named:
+        error.message = f"{named[1] or ''}x{error.message[named.end():]}"
         error.args = (error.message,)
 
 
 def word_number(kind: str, words: Any, word: Any) -> int:
     """The number of a word in a list of them. TypeError for what is no word."""
     if not isinstance(word, str) and (word is not None or None not in words):
-        raise TypeError(f"{kind} needs a str, found {type(word).__name__}")
+        raise TypeError(f"{kind}: expected a str, got {type(word).__name__}")
     if word not in words:
         raise errors.invalid(f'no {kind} "{word}"{choice(str(word), filter(None, words))}')
     return int(words[word] if isinstance(words, dict) else words.index(word))

@@ -216,7 +216,7 @@ def device(name: Any = "best") -> Device:
     if isinstance(name, Device):
         return name
     if name is None or isinstance(name, bool):
-        raise TypeError(f"device needs a name, a number or a device, found {name!r}")
+        raise TypeError(f"device: expected a name, a number or a device, got {name!r}")
     if isinstance(name, int):
         return _by_index(name)
     return Device(take(lib.tn_device_get, _given.text("device", str(name))))
@@ -240,7 +240,7 @@ def index_among(types: Callable[[], Iterable[str]], given: Any, platform: str) -
     if kind not in known:
         raise errors.invalid(f'device "{given}" is none of {platform}, whose devices have the type {" or ".join(known)}')
     if colon and not index.isdecimal():
-        raise errors.invalid(f'device needs a type and a number ("{kind}:0"), found "{given}"')
+        raise errors.invalid(f'device: expected a type and a number ("{kind}:0"), got "{given}"')
     return _given.number("device", int(index), *_given.INT32) if colon else None
 
 
@@ -286,7 +286,7 @@ def seed_everything(seed: int) -> None:
     >>> tenon.seed_everything(42)
     >>> tenon.seed_everything(-1)
     Traceback (most recent call last):
-    tenon.errors.InvalidArgumentError: seed needs 0 to 18446744073709551615, found -1
+    tenon.errors.InvalidArgumentError: seed: expected 0 to 18446744073709551615, got -1
     """
     call(lib.tn_seed_everything, _given.number("seed", seed, *_given.UINT64))
 
@@ -323,7 +323,7 @@ class Stream:
 
     def __init__(self, on: Any = None, *, priority: str = "default") -> None:
         if not isinstance(priority, str):
-            raise TypeError(f"priority needs a str, found {type(priority).__name__}")
+            raise TypeError(f"priority: expected a str, got {type(priority).__name__}")
         if priority not in PRIORITIES:
             raise errors.invalid(f'no priority "{priority}"; there are: {", ".join(PRIORITIES)}')
         where = _address_of(on)
@@ -450,10 +450,10 @@ class Event:
         """The event of another process on this machine, by its `ipc_handle`, on the same device. Each process sees
         what the other records."""
         if not isinstance(handle, bytes):
-            raise TypeError(f"handle needs bytes, found {type(handle).__name__}")
+            raise TypeError(f"handle: expected bytes, got {type(handle).__name__}")
         raw = _abi.EventHandle()
         if len(handle) != len(raw.bytes):
-            raise errors.invalid(f"handle needs {len(raw.bytes)} bytes, as ipc_handle() gives; found {len(handle)}")
+            raise errors.invalid(f"handle: expected {len(raw.bytes)} bytes, as ipc_handle() gives; got {len(handle)}")
         raw.bytes[:] = handle
         event = cls.__new__(cls)
         event._hold(take(lib.tn_event_import, _address_of(device), byref(raw)))

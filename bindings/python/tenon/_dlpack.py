@@ -120,7 +120,7 @@ def _place_of(array: Any) -> tuple[int, int]:
     """DLPack's numbers for the device that the array is on."""
     told = array.__dlpack_device__()
     if not isinstance(told, tuple) or len(told) != 2:
-        raise TypeError(f"{type(array).__name__}.__dlpack_device__ needs to give two numbers, found {told!r}")
+        raise TypeError(f"{type(array).__name__}.__dlpack_device__: expected two numbers, got {told!r}")
     return number("DLPack's type of device", told[0], *INT32), number("DLPack's device", told[1], *INT32)
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Why(NamedTuple):
-    """Why a candidate is refused. As text: "dtype: a needs bf16, found f32"."""
+    """Why a candidate is refused. As text: "dtype: a: expected bf16, got f32"."""
 
     code: str
     what: str
@@ -28,7 +28,7 @@ class Why(NamedTuple):
     def __str__(self) -> str:
         if self.text.startswith(self.what):
             return f"{self.code}: {self.text}"
-        said = f"{self.code}: {self.what} needs {self.needed}, found {self.found}"
+        said = f"{self.code}: {self.what}: expected {self.needed}, got {self.found}"
         return f"{said}; {self.text}" if self.text else said
 
 

@@ -19,7 +19,7 @@ UINT64 = (0, (1 << 64) - 1)
 def text(what: str, value: Any) -> bytes:
     """A str as the library takes it. TypeError for what is none; `what` is the argument's name."""
     if not isinstance(value, str):
-        raise TypeError(f"{what} needs a str, found {type(value).__name__}")
+        raise TypeError(f"{what}: expected a str, got {type(value).__name__}")
     if "\0" in value:
         raise errors.invalid(f"{what}: {value!r} has a NUL, where the library would take its end to be")
     return value.encode("utf-8", "surrogateescape")
@@ -30,9 +30,9 @@ def number(what: str, value: Any, least: int, most: int) -> int:
     try:
         whole = index(value)
     except TypeError:
-        raise TypeError(f"{what} needs a whole number, found {type(value).__name__}") from None
+        raise TypeError(f"{what}: expected a whole number, got {type(value).__name__}") from None
     if not least <= whole <= most:
-        raise errors.invalid(f"{what} needs {least} to {most}, found {whole}")
+        raise errors.invalid(f"{what}: expected {least} to {most}, got {whole}")
     return whole
 
 
@@ -40,21 +40,21 @@ def real(what: str, value: Any) -> float:
     """A number that is not complex. TypeError for what is none, texts of numbers among them."""
     found = scalar(what, value)
     if found.imag:
-        raise TypeError(f"{what} needs a real number, found {value!r}")
+        raise TypeError(f"{what}: expected a real number, got {value!r}")
     return found.real
 
 
 def flag(what: str, value: Any) -> bool:
     """True or False, also NumPy's. TypeError for all else: texts are true, "no" among them."""
     if not isinstance(value, bool) and type(value).__name__ not in ("bool_", "bool"):
-        raise TypeError(f"{what} needs True or False, found {value!r}")
+        raise TypeError(f"{what}: expected True or False, got {value!r}")
     return bool(value)
 
 
 def axis(what: str, value: Any) -> int:
     """The number of a dimension. TypeError for what is none, True and False among them."""
     if isinstance(value, bool):
-        raise TypeError(f"{what} needs an integer, found {value!r}")
+        raise TypeError(f"{what}: expected an integer, got {value!r}")
     return number(what, value, *INT32)
 
 
@@ -65,7 +65,7 @@ def scalar(what: str, value: Any) -> complex:
             raise TypeError
         number = complex(value)
     except (TypeError, ValueError):
-        raise TypeError(f"{what} needs a number, found {type(value).__name__}") from None
+        raise TypeError(f"{what}: expected a number, got {type(value).__name__}") from None
     except OverflowError:
         raise errors.invalid(f"{what}: an integer of {value.bit_length()} bits is more than a double holds") from None
     if isinstance(value, int) and int(number.real) != value:
@@ -77,5 +77,5 @@ def scalar(what: str, value: Any) -> complex:
 def instance(what: str, value: Any, cls: type) -> Any:
     """An object of the class. TypeError for any other."""
     if not isinstance(value, cls):
-        raise TypeError(f"{what} needs {cls.__name__}, found {type(value).__name__}")
+        raise TypeError(f"{what}: expected {cls.__name__}, got {type(value).__name__}")
     return value

@@ -49,7 +49,7 @@ def claim_name(device_type: str, platform: str) -> None:
             f'device_type "{device_type}" is unknown to PyTorch, whose spare type has the name "{spare_name()}" already; give '
             "that one, or leave it out", "already-exists", "device_interface")
     if not device_type.isidentifier():
-        raise errors.invalid(f'device_type of {platform} needs a name of letters, digits and "_", found "{device_type}"')
+        raise errors.invalid(f'device_type of {platform}: expected a name of letters, digits and "_", got "{device_type}"')
     torch.utils.rename_privateuse1_backend(device_type)
 
 

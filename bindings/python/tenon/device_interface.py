@@ -293,7 +293,7 @@ class TenonInterface(DeviceInterface):
             return
         on = _devices.Device(lib.tn_stream_device(_given.instance("stream", stream, _devices.Stream).address))
         if on.platform != cls.platform:
-            raise errors.invalid(f"stream needs one of {cls.platform}, found one of {on.id}")
+            raise errors.invalid(f"stream: expected one of {cls.platform}, got one of {on.id}")
         call(lib.tn_device_set, cls._handle(), on.index)
         call(lib.tn_stream_set, stream.address)
         vars(_current)[on.id] = stream

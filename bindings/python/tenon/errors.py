@@ -35,7 +35,7 @@ class Error(Exception):
     ...     tenon.matmul(a, a)
     ... except tenon.Error as error:        # a ValueError too, as it is wrong in itself
     ...     print(error.status, isinstance(error, ValueError), error.message, sep=", ")
-    invalid-argument, True, b has 2 rows; a's 3 columns need as many
+    invalid-argument, True, b: expected 3 rows, as many as a has columns, got 2
     """
 
     def __init__(self, message: str, status: str = "internal", where: str = "",

@@ -66,7 +66,7 @@ def write(path: Any, problems: Iterable[str], *, strict: bool = False) -> None:
     """Writes what would compute each problem here and now: all of them or, when one cannot be, nothing.
     Strict: a problem that the lock does not name is refused."""
     if isinstance(problems, str):
-        raise TypeError("problems needs several texts, found one str; give a list of it")
+        raise TypeError("problems: expected several texts, got one str; give a list of it")
     texts = [_given.text("problems", problem) for problem in problems]
     list_ = (c_char_p * max(len(texts), 1))(*texts)
     args = _abi.LockWriteArgs(path=_given.text("path", str(path)), problems=cast(list_, c_void_p),

@@ -194,7 +194,7 @@ def _mask_of(mask: Any, mask_tensor: Any, window: Sequence[int] | None,
 
 def _window_of(window: Any) -> tuple[int, ...]:
     if isinstance(window, str) or not hasattr(window, "__len__"):
-        raise TypeError(f"window needs two whole numbers, (left, right), found {window!r}")
+        raise TypeError(f"window: expected two whole numbers, (left, right), got {window!r}")
     if len(window) != 2:
         raise errors.invalid(f"a window of {len(window)} numbers; it has two, (left, right)")
     return tuple(_given.number("window", one, *_given.INT64) for one in window)
@@ -207,7 +207,7 @@ def _backend_number(backend: str | None) -> int:
     if backend is None:
         return 0
     if not isinstance(backend, str) and not hasattr(backend, "name"):
-        raise TypeError(f"backend needs a str, found {type(backend).__name__}")
+        raise TypeError(f"backend: expected a str, got {type(backend).__name__}")
     name = str(backend)
     if name not in _backends:
         out = c_int32()
@@ -346,7 +346,7 @@ def attention_backward(
     """
     number, array, (left, right) = _mask_of(mask, mask_tensor, window, causal)
     if not isinstance(into, (tuple, list)) or len(into) != 3:
-        raise TypeError(f"into needs a tuple of three arrays, found {_described(into)}")
+        raise TypeError(f"into: expected a tuple of three arrays, got {_described(into)}")
     given = [view(x) for x in (q, k, v, out, lse)]
     kind, mask_view, dout_view = kind_of(q), view_or_none(array), view(dout)
     grads = [target(kind, x, t, to, t.dims, _dtypes.WORD[t.dtype])
@@ -394,7 +394,7 @@ def permute(x: Any, order: Sequence[int], *, out: Any = None) -> Call:
     given = view(x)
     dims = given.dims
     if not hasattr(order, "__iter__"):
-        raise TypeError(f"order needs the numbers of all dimensions, found {type(order).__name__}")
+        raise TypeError(f"order: expected the numbers of all dimensions, got {type(order).__name__}")
     order = [_given.axis("order", one) for one in order]
     if sorted(order) != list(range(len(dims))):
         raise errors.invalid(f"order {tuple(order)} is no permutation of {len(dims)} dimensions")

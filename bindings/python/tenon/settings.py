@@ -252,7 +252,7 @@ def _of_upstream(variable: str, given: str) -> tuple[str, str]:
     if variable in _SWITCHES:
         if given == "1":
             return _SWITCHES[variable]
-        return "", "0 changes nothing" if given == "0" else f"it needs 0 or 1, found {given!r}"
+        return "", "0 changes nothing" if given == "0" else f"expected 0 or 1, got {given!r}"
     if variable == "FASTVIDEO_ATTENTION_BACKEND":
         out = c_int32()
         try:
@@ -264,7 +264,7 @@ def _of_upstream(variable: str, given: str) -> tuple[str, str]:
         digits = given[1:] if given.startswith("-") else given
         if not digits.isdecimal() or not int(digits):
             return "", "0 is no limit there, and plans here have one" if digits.isdecimal() else (
-                f"it needs a whole number, found {given!r}")
+                f"expected a whole number, got {given!r}")
         return "plan.cache_size", "0" if given.startswith("-") else str(int(given))
     return "", "Tenon has no setting for it"
 
@@ -422,7 +422,7 @@ class scope:  # noqa: N801 - reads as a word of the language
 
     def __init__(self, changes: Mapping[str, Value] = _NO_CHANGES, /, **words: Value) -> None:
         if not hasattr(changes, "items"):
-            raise TypeError(f"scope needs keywords or a mapping of keys to values, found {type(changes).__name__}")
+            raise TypeError(f"scope: expected keywords or a mapping of keys to values, got {type(changes).__name__}")
         for key in words.keys() & changes.keys():
             raise TypeError(f"scope got two values for {key!r}")
         changes = {**changes, **words}
@@ -489,7 +489,7 @@ class resume:  # noqa: N801 - as scope
 
     def __init__(self, held: _Context | None) -> None:
         if held is not None and not isinstance(held, _Context):
-            raise TypeError(f"resume needs what current() gave, found {type(held).__name__}")
+            raise TypeError(f"resume: expected what current() gave, got {type(held).__name__}")
         self._held = held
 
     def __enter__(self) -> None:

@@ -84,7 +84,7 @@ static inline tn_status tn_attention_take_(const tn_run *run, int32_t operand, c
     int64_t found = tn_attention_entry_(run, operand, i, 0);
     if (found < least || found > most)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, run->row->name,
-                       "%s[%lld] needs %lld to %lld, found %lld", name, (long long)i,
+                       "%s[%lld]: expected %lld to %lld, got %lld", name, (long long)i,
                        (long long)least, (long long)most, (long long)found);
     *out = found;
     return TN_OK;
@@ -145,8 +145,8 @@ static inline tn_status tn_attention_page(const tn_run *run, int64_t b, int64_t 
     int64_t found = tn_attention_entry_(run, TN_ATTENTION_PAGES, b, p);
     if (found < 0 || found > last)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, run->row->name,
-                       "pages[%lld][%lld] needs 0 to %lld, found %lld", (long long)b, (long long)p,
-                       (long long)last, (long long)found);
+                       "pages[%lld][%lld]: expected 0 to %lld, got %lld", (long long)b,
+                       (long long)p, (long long)last, (long long)found);
     *out = found;
     return TN_OK;
 }

@@ -271,8 +271,9 @@ static bool rocm_mask_fits(const tni_sdpa *s, tn_refusal *why)
 {
     tn_dtype mask = s->params->attn_mask.layout.dtype, q = tni_sdpa_q(s)->dtype;
     return mask == TN_BOOL || mask == q ||
-           tni_refuse(why, TN_REFUSE_DTYPE, "mask.dtype", 1, 0, "bool or %s, as q is, found %s",
-                      tn_dtype_name(q), tn_dtype_name(mask));
+           tni_refuse(why, TN_REFUSE_DTYPE, "mask.dtype", 1, 0,
+                      "expected bool or %s, as q is, got %s", tn_dtype_name(q),
+                      tn_dtype_name(mask));
 }
 
 static bool efficient_has_dtype(const tni_sdpa *s, tn_refusal *why)

@@ -50,7 +50,7 @@ bool tni_sdpa_is_on_device(const tni_sdpa *s, tn_refusal *why)
 {
     bool right = s->is & TNI_SDPA_CUDA || (s->is & TNI_SDPA_ROCM && s->sdp != TN_SDP_CUDNN);
     if (!right && s->is & (TNI_SDPA_CUDA | TNI_SDPA_ROCM))
-        return tni_refuse(why, TN_REFUSE_DEVICE, "q.device", 1, 0, "cuDNN needs cuda, found %s",
+        return tni_refuse(why, TN_REFUSE_DEVICE, "q.device", 1, 0, "cuDNN: expected cuda, got %s",
                           s->device->id);
     for (int i = 1; i <= 2; i++) {
         if (tensor_at(s, i)->device != s->device)

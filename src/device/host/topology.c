@@ -92,11 +92,11 @@ tn_status tni_topology_add(tn_topology *topology, const tn_topology_object *obje
 {
     if (!object || !TN_HAS(object, tn_topology_object, speed_class))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, "topology",
-                       "object %zu: struct_size needs at least %zu, found %zu", topology->count,
+                       "object %zu: struct_size: expected at least %zu, got %zu", topology->count,
                        TN_UP_TO(tn_topology_object, speed_class), object ? object->struct_size : 0);
     if (object->type < 0 || object->type >= TN_TOPOLOGY_TYPE_COUNT)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, "topology",
-                       "object %zu: type needs 0 to %d, found %d", topology->count,
+                       "object %zu: type: expected 0 to %d, got %d", topology->count,
                        TN_TOPOLOGY_TYPE_COUNT - 1, (int)object->type);
     if (topology->count == MOST_OBJECTS)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, "topology", "expected at most %d objects",

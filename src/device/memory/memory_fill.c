@@ -35,12 +35,12 @@ static tn_status read_args(const tn_memory_fill_args *args, fill *out, tn_error 
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s",
                        args ? "args->struct_size is too small" : "args is NULL");
     if (args->reserved)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "args->reserved needs 0, found %u",
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "args->reserved: expected 0, got %u",
                        (unsigned)args->reserved);
     uint32_t size = args->pattern_bytes ? args->pattern_bytes : 1;
     if (size != 1 && size != 2 && size != 4 && size != 8)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "pattern_bytes needs 1, 2, 4 or 8, found %u", (unsigned)size);
+                       "pattern_bytes: expected 1, 2, 4 or 8, got %u", (unsigned)size);
     if (args->bytes % size != 0)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
                        "%llu bytes are not a multiple of the pattern size %u",

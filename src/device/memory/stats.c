@@ -62,7 +62,7 @@ tn_status tn_memory_stats_get(const tn_device *device, tn_memory_stats *out, tn_
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s is NULL", device ? "out" : "device");
     if (!TN_HAS(out, tn_memory_stats, wrong_frees))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "out->struct_size needs at least %zu, found %zu",
+                       "out->struct_size: expected at least %zu, got %zu",
                        TN_UP_TO(tn_memory_stats, wrong_frees), out->struct_size);
     const tni_memory *memory = tni_memory_so_far(device);
     tn_memory_stats read = memory ? read_stats(memory) : (tn_memory_stats){0};
@@ -79,7 +79,7 @@ tn_status tn_memory_limit_set(tn_device *device, int64_t bytes, tn_error *err)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "the device is NULL");
     if (bytes < 0)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "a limit needs 0 (none) or more bytes, found %lld", (long long)bytes);
+                       "a limit: expected 0 (none) or more bytes, got %lld", (long long)bytes);
     tni_memory *memory = tni_memory_of(device);
     if (!memory)
         return tni_no_memory(err, where, "the memory accounting of a device");

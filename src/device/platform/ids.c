@@ -185,7 +185,7 @@ static tn_status check_assignment(const int32_t *physical, size_t count, tn_erro
     for (size_t i = 0; i < count; i++) {
         if (physical[i] < 0)
             return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tn_platform_ids_assign",
-                           "physical[%zu] needs 0 or more, found %d", i, (int)physical[i]);
+                           "physical[%zu]: expected 0 or more, got %d", i, (int)physical[i]);
         for (size_t j = 0; j < i; j++) {
             if (physical[j] == physical[i])
                 return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tn_platform_ids_assign",

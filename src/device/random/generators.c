@@ -100,7 +100,7 @@ static tn_status check_state(const tn_generator_state *state, const char *where,
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s is NULL", name);
     if (!TN_HAS(state, tn_generator_state, offset))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "%s->struct_size needs at least %zu, found %zu", name,
+                       "%s->struct_size: expected at least %zu, got %zu", name,
                        TN_UP_TO(tn_generator_state, offset), state->struct_size);
     return TN_OK;
 }

@@ -145,7 +145,7 @@ static tn_status check_and_fill(const struct offer *offer, tn_generator *generat
         return refuse_dtype(offer, dtype, err);
     if (count < 0)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, offer->where,
-                       "count needs at least 0, found %lld", (long long)count);
+                       "count: expected at least 0, got %lld", (long long)count);
     if ((uint64_t)count > SIZE_MAX || !tni_mul_size((size_t)count, tni_fill_bytes[kind], &bytes) ||
         bytes > PTRDIFF_MAX)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, offer->where,

@@ -64,7 +64,7 @@ static tn_status check_args(const tn_event_args *args, const char *where, tn_err
     };
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
         if (fields[i].value < 0 || fields[i].value > fields[i].most)
-            return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "args->%s needs 0%s, found %d",
+            return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "args->%s: expected 0%s, got %d",
                            fields[i].name, fields[i].most ? " or 1" : "", (int)fields[i].value);
     }
     return TN_OK;

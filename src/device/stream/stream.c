@@ -55,7 +55,7 @@ tn_status tn_stream_create(tn_device *device, const tn_stream_args *args, tn_str
     if (args && !TN_HAS(args, tn_stream_args, priority))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "args->struct_size is too small");
     if (args && TN_HAS(args, tn_stream_args, reserved) && args->reserved)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "args->reserved needs 0, found %d",
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "args->reserved: expected 0, got %d",
                        (int)args->reserved);
     int32_t priority = nearest_priority(args ? args->priority : TN_PRIORITY_DEFAULT);
     tn_status status = tni_device_or_default(device, &device, err);

@@ -82,7 +82,7 @@ static tn_status order_streams(const tn_tensor *tensor, int64_t consumer, const 
         return TN_OK;
     if (consumer < -1)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "consumer needs -1 or the handle of a stream, found %lld",
+                       "consumer: expected -1 or the handle of a stream, got %lld",
                        (long long)consumer);
     tn_status status = tni_tensor_device_of(tensor, where, &device, err);
     if (!status)

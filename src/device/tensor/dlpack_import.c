@@ -115,9 +115,9 @@ tn_status tn_dlpack_import(tn_dlpack_versioned *managed, tn_tensor *out, tn_erro
     if (managed->major != TN_DLPACK_VERSION_MAJOR)
         status =
             tn_fail(err, TN_INCOMPATIBLE, 0, where,
-                    "managed: got DLPack %u.%u, expected %d.x; use tn_dlpack_import_legacy "
+                    "managed: expected DLPack %d.x, got %u.%u; use tn_dlpack_import_legacy "
                     "for the unversioned form",
-                    (unsigned)managed->major, (unsigned)managed->minor, TN_DLPACK_VERSION_MAJOR);
+                    TN_DLPACK_VERSION_MAJOR, (unsigned)managed->major, (unsigned)managed->minor);
     else
         status = import_tensor(&managed->tensor, managed->flags, end_versioned, managed, where, out,
                                err);

@@ -45,7 +45,7 @@ typedef struct tni_layout {
 #endif
 
 /* Fails with TN_INVALID_ARGUMENT for invalid arguments or a size beyond the address space; the
- * message has the form "name: dimension 1 needs ..., found ...". */
+ * message has the form "name: dimension 1: expected ..., got ...". */
 tn_status tni_layout_of(tn_dtype dtype, const int64_t *shape, const int64_t *strides, int32_t ndim,
                         const char *where, const char *name, tni_layout *out, tn_error *err);
 

@@ -30,7 +30,7 @@ static tn_status check_dtype(const subject *s, tn_dtype dtype)
     if (tn_dtype_name(dtype))
         return TN_OK;
     if (lanes != 1 && tn_dtype_name(TN_DTYPE(dtype & 0xFF, dtype >> 8 & 0xFF, 1)))
-        return reject_tensor(s, "lanes need 1, found %u", lanes);
+        return reject_tensor(s, "lanes: expected 1, got %u", lanes);
     return reject_tensor(s, "no dtype has code %u, %u bits and %u lanes", (unsigned)(dtype & 0xFF),
                          (unsigned)(dtype >> 8 & 0xFF), lanes);
 }
@@ -38,7 +38,7 @@ static tn_status check_dtype(const subject *s, tn_dtype dtype)
 static tn_status check_ndim(const subject *s, const int64_t *shape, int32_t ndim)
 {
     if (ndim < 0 || ndim > TN_TENSOR_NDIM_MAX)
-        return reject_tensor(s, "ndim needs 0 to %d, found %d", TN_TENSOR_NDIM_MAX, (int)ndim);
+        return reject_tensor(s, "ndim: expected 0 to %d, got %d", TN_TENSOR_NDIM_MAX, (int)ndim);
     if (ndim > 0 && !shape)
         return reject_tensor(s, "shape is NULL, and ndim is %d", (int)ndim);
     return TN_OK;
@@ -52,7 +52,7 @@ static tn_status count_elements(const subject *s, tn_dtype dtype, const int64_t 
     bool empty = false, fits = true;
     for (int32_t i = 0; i < ndim; i++) {
         if (shape[i] < 0)
-            return reject_tensor(s, "dimension %d needs at least 0, found %" PRId64, (int)i,
+            return reject_tensor(s, "dimension %d: expected at least 0, got %" PRId64, (int)i,
                                  shape[i]);
         empty = empty || shape[i] == 0;
         fits = fits && (shape[i] == 0 || tni_mul_i64(all, shape[i], &all));

@@ -190,7 +190,7 @@ static tn_status read_id(const tni_schema_source *source, const tni_form_section
         return TN_OK;
     }
     return tni_schema_reject(source, in->line,
-                             "[%s]: needs a platform that has a section, and a number, as in "
+                             "[%s]: expected a platform that has a section, and a number, as in "
                              "[device cuda:0]",
                              tni_show(in->name).text);
 }
@@ -267,9 +267,9 @@ static tn_status read_all(const tni_schema_source *source, const tni_form *form,
     if (!status)
         status = check_end(source, form);
     if (!status && (platforms > MOST_PLATFORMS || devices > MOST_DEVICES))
-        status = tni_schema_reject(
-            source, 1, "found %zu platforms and %zu devices, expected at most %d and %d", platforms,
-            devices, MOST_PLATFORMS, MOST_DEVICES);
+        status = tni_schema_reject(source, 1,
+                                   "expected at most %d platforms and %d devices, got %zu and %zu",
+                                   MOST_PLATFORMS, MOST_DEVICES, platforms, devices);
     if (status)
         return status;
     tni_snapshot *snapshot = tni_snapshot_create(platforms, devices);

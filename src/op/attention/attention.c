@@ -45,7 +45,7 @@ static tn_status check_dtypes(const tn_op *op, tn_error *err)
     tn_dtype q = op->operand[TN_ATTENTION_Q].dtype;
     if (q != TN_F64 && q != TN_F32 && q != TN_F16 && q != TN_BF16)
         return tn_fail(err, TN_UNSUPPORTED, 0, where_of(op),
-                       "q is of %s; needs f64, f32, f16 or bf16", tn_dtype_name(q));
+                       "q: expected f64, f32, f16 or bf16, got %s", tn_dtype_name(q));
     for (int32_t i = TN_ATTENTION_K; i < op->count; i++) {
         tn_dtype found = op->operand[i].dtype, other = TN_DTYPE_NONE, needed = q;
         bool table = i >= TN_ATTENTION_STARTS_Q && i <= TN_ATTENTION_PAGES;
@@ -63,9 +63,9 @@ static tn_status check_dtypes(const tn_op *op, tn_error *err)
             (i == TN_ATTENTION_MASK && found == TN_BOOL))
             continue;
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op),
-                       "%s beside q of %s needs %s%s%s, found %s", name_of(op, i), tn_dtype_name(q),
-                       i == TN_ATTENTION_MASK ? "bool or " : "", tn_dtype_name(needed),
-                       other ? " or f32" : "", tn_dtype_name(found));
+                       "%s beside q of %s: expected %s%s%s, got %s", name_of(op, i),
+                       tn_dtype_name(q), i == TN_ATTENTION_MASK ? "bool or " : "",
+                       tn_dtype_name(needed), other ? " or f32" : "", tn_dtype_name(found));
     }
     return TN_OK;
 }
@@ -78,8 +78,8 @@ static tn_status check_ranks(const tn_op *op, tn_error *err)
         int32_t added = tni_attention_is_packed(op, i);
         if (has(op, i) && needed && op->operand[i].rank != needed)
             return tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op),
-                           "%s%s needs %d dimensions, found %d", name_of(op, i),
-                           added ? ", packed," : "", (int)(needed - added),
+                           "%s%s: expected %d dimensions, got %d", name_of(op, i),
+                           added ? ", packed" : "", (int)(needed - added),
                            (int)(op->operand[i].rank - added));
     }
     return TN_OK;
@@ -90,13 +90,14 @@ static tn_status check_company(const tn_op *op, tn_error *err)
 {
     bool packed = has(op, TN_ATTENTION_STARTS_Q), paged = has(op, TN_ATTENTION_PAGES);
     if (has(op, TN_ATTENTION_STARTS_K) && (!packed || paged))
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op), "starts_k needs %s",
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op), "starts_k: expected %s",
                        packed ? "keys without pages" : "starts_q beside it");
     if (packed && !paged && !has(op, TN_ATTENTION_STARTS_K))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op),
-                       "starts_q needs starts_k or pages beside it");
+                       "starts_q: expected starts_k or pages beside it");
     if (paged && !has(op, TN_ATTENTION_LENGTHS))
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op), "pages need lengths beside them");
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op),
+                       "pages: expected lengths beside them");
     if (has(op, TN_ATTENTION_MASK) && (packed || paged))
         return tn_fail(err, TN_UNSUPPORTED, 0, where_of(op),
                        "mask_tensor cannot be used with packed or paged sequences");
@@ -107,8 +108,8 @@ static tn_status check_number(const tn_op *op, const char *name, double value, b
                               const char *needed, tn_error *err)
 {
     return fits ? TN_OK
-                : tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op), "%s needs %s, found %g", name,
-                          needed, value);
+                : tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op), "%s: expected %s, got %g",
+                          name, needed, value);
 }
 
 static tn_status check_numbers(const tn_op *op, tn_error *err)
@@ -148,8 +149,8 @@ static tn_status check_needs(const tn_op *op, const need *needs, size_t count, t
         const tn_layout *layout = &op->operand[needs[i].operand];
         if (has(op, needs[i].operand) && layout->shape[needs[i].dimension] != needs[i].size)
             return tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op),
-                           "%s: %s needs %" PRId64 ", found %" PRId64,
-                           name_of(op, needs[i].operand), needs[i].why, needs[i].size,
+                           "%s: expected %" PRId64 ", %s, got %" PRId64,
+                           name_of(op, needs[i].operand), needs[i].size, needs[i].why,
                            layout->shape[needs[i].dimension]);
     }
     return TN_OK;
@@ -177,8 +178,8 @@ static tn_status check_shapes(const tn_op *op, tn_error *err)
     int64_t heads = q->shape[1], groups = k->shape[1];
     if (!status && (groups == 0 ? heads != 0 : heads % groups != 0))
         status = tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op),
-                         "q's %" PRId64 " heads need a multiple of the %" PRId64 " of k and v",
-                         heads, groups);
+                         "q: expected a multiple of the %" PRId64 " heads of k and v, got %" PRId64,
+                         groups, heads);
     return status;
 }
 
@@ -195,8 +196,8 @@ static tn_status check_gradients(const tn_op *op, tn_error *err)
         int64_t needed = op->operand[other].shape[d], found = op->operand[one].shape[d];
         if (found != needed)
             return tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op),
-                           "%s: %s of %s needs %" PRId64 ", found %" PRId64, name_of(op, one),
-                           what[d], name_of(op, other), needed, found);
+                           "%s: expected %" PRId64 ", %s of %s, got %" PRId64, name_of(op, one),
+                           needed, what[d], name_of(op, other), found);
     }
     return TN_OK;
 }
@@ -215,7 +216,7 @@ static tn_status check_tables(const tn_op *op, bool packed, tn_error *err)
     tn_status status = check_needs(op, needs, sizeof needs / sizeof needs[0], err);
     if (!status && has(op, TN_ATTENTION_SEED) && op->operand[TN_ATTENTION_SEED].stride[0] != 1)
         status = tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op),
-                         "seed_tensor needs stride 1, found %" PRId64,
+                         "seed_tensor: expected stride 1, got %" PRId64,
                          op->operand[TN_ATTENTION_SEED].stride[0]);
     return status || at->page ? status : check_needs(op, &batch, 1, err);
 }
@@ -228,8 +229,8 @@ static tn_status check_most(const tn_op *op, const char *name, int64_t found, in
     int64_t least = rows > 0;
     if (found < least || found > rows)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op),
-                       "%s needs %" PRId64 " to %" PRId64 " for sequences in %" PRId64
-                       " rows, found %" PRId64,
+                       "%s: expected %" PRId64 " to %" PRId64 " for sequences in %" PRId64
+                       " rows, got %" PRId64,
                        name, least, rows, rows, found);
     return TN_OK;
 }
@@ -242,7 +243,7 @@ static tn_status validate_pages(tn_op *op, tn_error *err)
     at->page = op->operand[TN_ATTENTION_K].shape[2];
     if (at->page < 1)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op),
-                       "k in pages needs at least 1 key on each, found 0");
+                       "k in pages: expected at least 1 key on each, got 0");
     if (!tni_mul_i64(each, at->page, &at->keys) || at->keys > INT64_MAX / 2)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op),
                        "pages: %" PRId64 " for each sequence have more keys than can be counted",
@@ -259,7 +260,7 @@ static tn_status validate_sequences(tn_op *op, tn_error *err)
     bool packed = starts->dtype, paged = has(op, TN_ATTENTION_PAGES);
     if (packed && starts->shape[0] < 2)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op),
-                       "starts_q needs at least 2 numbers, found %" PRId64, starts->shape[0]);
+                       "starts_q: expected at least 2 numbers, got %" PRId64, starts->shape[0]);
     at->batch = packed ? starts->shape[0] - 1 : q->shape[0];
     at->page = 0;
     if (!packed || at->queries == 0)
@@ -414,7 +415,7 @@ static tn_status read_most(const tni_op_class *class, const tn_attention_args *a
     bool keys = args->max_keys != 0 && (!args->starts_q || args->pages);
     if (queries || keys)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, class->where,
-                       "%s is for packed sequences%s, found %" PRId64 " beside %s",
+                       "%s is for packed sequences%s, got %" PRId64 " beside %s",
                        queries ? "max_queries" : "max_keys", queries ? "" : " without pages",
                        queries ? args->max_queries : args->max_keys,
                        args->pages && !queries ? "pages" : "no starts_q");

@@ -23,19 +23,19 @@ tn_status tni_attention_read_numbers(const tni_op_class *class, const tni_attent
                        "args->set has bits that this version does not know");
     if (from->backend < 0 || from->backend >= TN_BACKEND_COUNT)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, class->where,
-                       "backend needs 0 (any) to %d, found %d", TN_BACKEND_COUNT - 1,
+                       "backend: expected 0 (any) to %d, got %d", TN_BACKEND_COUNT - 1,
                        (int)from->backend);
     if (!tni_attention_see(out, from->mask, from->left, from->right))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, class->where,
-                       "mask needs 0 (none) to %d, found %d", TN_MASK_COUNT - 1, (int)from->mask);
+                       "mask: expected 0 (none) to %d, got %d", TN_MASK_COUNT - 1, (int)from->mask);
     if (from->mask != TN_MASK_WINDOW && (!is_idle(from->left) || !is_idle(from->right)))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, class->where,
-                       "%s is for mask %d (window), found %" PRId64 " beside mask %d",
+                       "%s is for mask %d (window), got %" PRId64 " beside mask %d",
                        is_idle(from->left) ? "window_right" : "window_left", TN_MASK_WINDOW,
                        is_idle(from->left) ? from->right : from->left, (int)from->mask);
     if (from->layout < 0 || from->layout >= TN_LAYOUT_COUNT)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, class->where,
-                       "layout needs 0 (bhld) or 1 (blhd), found %d", (int)from->layout);
+                       "layout: expected 0 (bhld) or 1 (blhd), got %d", (int)from->layout);
     return TN_OK;
 }
 

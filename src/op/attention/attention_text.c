@@ -125,8 +125,8 @@ static void make_usual_layouts(const sizes *s, const tn_op *op, tn_dtype dtype, 
 static tn_status reject_field(const tni_fields *fields, const char *key, const char *needs,
                               tn_error *err)
 {
-    return tn_fail(err, TN_INVALID_ARGUMENT, 0, "problem", "%.160s: %s needs %s", fields->problem,
-                   key, needs);
+    return tn_fail(err, TN_INVALID_ARGUMENT, 0, "problem", "%.160s: %s: expected %s",
+                   fields->problem, key, needs);
 }
 
 /* Parses an integer of at least `least` at the start of the text, and moves the text past it. */

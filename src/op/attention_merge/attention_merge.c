@@ -23,7 +23,7 @@ static tn_status check_dtypes(const tn_op *op, tn_error *err)
         bool wide = i == TN_MERGE_OUT && found == tni_elementwise_wider(in);
         if (found && found != needed && !wide)
             return tn_fail(err, TN_INVALID_ARGUMENT, 0, tni_attention_merge_class.where,
-                           "%s beside in of %s needs %s%s, found %s", names[i], tn_dtype_name(in),
+                           "%s beside in of %s: expected %s%s, got %s", names[i], tn_dtype_name(in),
                            tn_dtype_name(needed),
                            i == TN_MERGE_OUT && tni_elementwise_wider(in) ? " or f32" : "",
                            tn_dtype_name(found));
@@ -39,12 +39,12 @@ static tn_status check_shapes(const tn_op *op, tn_error *err)
         int32_t rank = is_whole(i) ? 4 : 3;
         if (layout->dtype && layout->rank != rank)
             return tn_fail(err, TN_INVALID_ARGUMENT, 0, tni_attention_merge_class.where,
-                           "%s needs %d dimensions, found %d", names[i], (int)rank,
+                           "%s: expected %d dimensions, got %d", names[i], (int)rank,
                            (int)layout->rank);
         for (int32_t d = 0; d < rank && layout->dtype; d++) {
             if (layout->shape[d] != in->shape[d])
                 return tn_fail(err, TN_INVALID_ARGUMENT, 0, tni_attention_merge_class.where,
-                               "%s: dimension %d needs %" PRId64 ", as in has it, found %" PRId64,
+                               "%s: dimension %d: expected %" PRId64 ", as in has it, got %" PRId64,
                                names[i], (int)d, in->shape[d], layout->shape[d]);
         }
     }

@@ -34,7 +34,7 @@ static tn_status validate_binary(tn_op *op, tn_error *err)
         status = tni_elementwise_check_family(op, families(TN_PARAMS(op, elementwise)->kind), err);
     if (!status && other != in)
         status = tn_fail(err, TN_INVALID_ARGUMENT, 0, tni_binary_class.where,
-                         "other needs the dtype of in, %s, found %s", tn_dtype_name(in),
+                         "other: expected the dtype of in, %s, got %s", tn_dtype_name(in),
                          tn_dtype_name(other));
     if (!status)
         status = tni_elementwise_check_out(op, err);

@@ -11,7 +11,7 @@ static tn_status validate_fill(tn_op *op, tn_error *err)
     bool complex = tni_elementwise_family(out) == TNI_DTYPE_COMPLEX;
     if (!complex && TN_PARAMS(op, elementwise)->imaginary != 0)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, tni_fill_class.where,
-                       "imaginary needs complex numbers in out, found %s", tn_dtype_name(out));
+                       "imaginary: expected complex numbers in out, got %s", tn_dtype_name(out));
     if (!complex)
         TN_PARAMS_MUTABLE(op, elementwise)->imaginary = 0; /* positive zero */
     return tni_elementwise_finish(op, err);

@@ -101,19 +101,20 @@ static tn_status check_dtypes(const tn_op *op, tn_error *err)
     tn_dtype a = op->operand[TN_MATMUL_A].dtype, b = op->operand[TN_MATMUL_B].dtype;
     tn_dtype out = op->operand[TN_MATMUL_OUT].dtype, bias = op->operand[TN_MATMUL_BIAS].dtype;
     if (!is_computed(a))
-        return tn_fail(err, TN_UNSUPPORTED, 0, where,
-                       "a is of %s; needs f64, f32, f16, bf16, i8, c64, c128, f8_e4m3fn or f8_e5m2",
-                       tn_dtype_name(a));
+        return tn_fail(
+            err, TN_UNSUPPORTED, 0, where,
+            "a: expected f64, f32, f16, bf16, i8, c64, c128, f8_e4m3fn or f8_e5m2, got %s",
+            tn_dtype_name(a));
     if (b != a && !(is_f8(a) && is_f8(b)))
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "b needs the dtype of a, %s, found %s",
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "b: expected the dtype of a, %s, got %s",
                        tn_dtype_name(a), tn_dtype_name(b));
     if (!is_out_of(a, out))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "out of a product of %s needs %s%s, found %s", tn_dtype_name(a),
+                       "out of a product of %s: expected %s%s, got %s", tn_dtype_name(a),
                        tn_dtype_name(tni_matmul_out(a)), other_outs(a), tn_dtype_name(out));
     if (bias && bias != out)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "bias needs the dtype of out, %s, found %s", tn_dtype_name(out),
+                       "bias: expected the dtype of out, %s, got %s", tn_dtype_name(out),
                        tn_dtype_name(bias));
     return TN_OK;
 }
@@ -125,18 +126,18 @@ static tn_status check_numbers(const tn_op *op, tn_error *err)
     bool complex = a == TN_C64 || a == TN_C128;
     if (mm->activation < 0 || mm->activation >= TN_ACT_COUNT)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "activation needs 0 (none) to %d, found %d", TN_ACT_COUNT - 1,
+                       "activation: expected 0 (none) to %d, got %d", TN_ACT_COUNT - 1,
                        (int)mm->activation);
     if (mm->activation && (complex || op->operand[TN_MATMUL_OUT].dtype == TN_I32))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "activation %s needs real floats in out, found %s",
+                       "activation %s: expected real floats in out, got %s",
                        tni_matmul_activations[mm->activation],
                        tn_dtype_name(op->operand[TN_MATMUL_OUT].dtype));
     if (mm->acc != tni_matmul_acc(a) && !((a == TN_F16 || a == TN_BF16) && mm->acc == a) &&
         !(a == TN_F32 && mm->acc == TN_F64))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "acc: products of %s are summed in %s, found %s", tn_dtype_name(a),
-                       tn_dtype_name(tni_matmul_acc(a)),
+                       "acc: expected %s for products of %s, got %s",
+                       tn_dtype_name(tni_matmul_acc(a)), tn_dtype_name(a),
                        tn_dtype_name(mm->acc) ? tn_dtype_name(mm->acc) : "no dtype");
     return TN_OK;
 }
@@ -150,19 +151,19 @@ static tn_status check_shapes(tn_op *op, tn_error *err)
     for (int32_t i = 0; i < TN_MATMUL_BIAS; i++) {
         if (op->operand[i].rank < 2)
             return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                           "%s needs at least 2 dimensions, found %d", names[i],
+                           "%s: expected at least 2 dimensions, got %d", names[i],
                            (int)op->operand[i].rank);
     }
     int64_t m = a->shape[a->rank - 2], k = a->shape[a->rank - 1], n = b->shape[b->rank - 1];
     if (b->shape[b->rank - 2] != k)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "b has %" PRId64 " rows; a's %" PRId64 " columns need as many",
-                       b->shape[b->rank - 2], k);
+                       "b: expected %" PRId64 " rows, as many as a has columns, got %" PRId64, k,
+                       b->shape[b->rank - 2]);
     if (out->shape[out->rank - 2] != m || out->shape[out->rank - 1] != n)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "out is a %" PRId64 " x %" PRId64 " matrix; a and b make %" PRId64
-                       " x %" PRId64,
-                       out->shape[out->rank - 2], out->shape[out->rank - 1], m, n);
+                       "out: expected a %" PRId64 " x %" PRId64
+                       " matrix, as a and b make, got %" PRId64 " x %" PRId64,
+                       m, n, out->shape[out->rank - 2], out->shape[out->rank - 1]);
     if (a->rank > out->rank || b->rank > out->rank)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
                        "%s has %d dimensions, more than the %d of out",
@@ -195,15 +196,15 @@ static tn_status check_scale(tn_op *op, int32_t operand, tn_error *err)
                        "%s: f8_e4m3fn and f8_e5m2 have scales, and a is of %s", names[operand],
                        tn_dtype_name(a));
     if (scale->dtype != TN_F32)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s needs f32, found %s", names[operand],
-                       tn_dtype_name(scale->dtype));
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s: expected f32, got %s",
+                       names[operand], tn_dtype_name(scale->dtype));
     tn_status status =
         tni_layout_broadcast(scale, out->shape, out->rank, where, names[operand], err);
     if (status || tni_layout_elements(out) == 0 || out->shape[fixed] <= 1 ||
         scale->stride[fixed] == 0)
         return status;
     return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                   "%s needs one number for all, or one for each %s: %s", names[operand],
+                   "%s: expected one number for all, or one for each %s: %s", names[operand],
                    of_a ? "row" : "column", of_a ? "[..., m, 1]" : "[..., 1, n]");
 }
 
@@ -237,14 +238,14 @@ static tn_status check_args(const tn_matmul_args *args, tn_error *err)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "args is NULL");
     if (!TN_HAS(args, tn_matmul_args, workspace_bytes))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "args->struct_size needs at least %zu, found %zu",
+                       "args->struct_size: expected at least %zu, got %zu",
                        TN_UP_TO(tn_matmul_args, workspace_bytes), args->struct_size);
     if (args->reserved || (args->set & ~TN_MATMUL_SET_ALPHA))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
                        "args->%s has bits that this version does not know",
                        args->reserved ? "reserved" : "set");
     if ((args->transpose_a | args->transpose_b) & ~1)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "transpose_%s needs 0 or 1, found %d",
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "transpose_%s: expected 0 or 1, got %d",
                        args->transpose_a & ~1 ? "a" : "b",
                        (int)(args->transpose_a & ~1 ? args->transpose_a : args->transpose_b));
     return TN_OK;

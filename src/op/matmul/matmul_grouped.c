@@ -41,19 +41,19 @@ static tn_status check_alike(const groups *all, size_t index, tn_error *err)
     const tni_problem *one = &all->group[index].problem, *first = &all->group[0].problem;
     if (all->args[index]->workspace || all->args[index]->workspace_bytes)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, face,
-                       "groups[%zu]: workspace needs to be NULL: groups share the stream's", index);
+                       "groups[%zu]: workspace: expected NULL: groups share the stream's", index);
     if (all->args[index]->stream != all->args[0]->stream)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, face,
-                       "groups[%zu]: stream needs to be that of groups[0]", index);
+                       "groups[%zu]: stream: expected that of groups[0]", index);
     if (one->device != first->device)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, face,
-                       "groups[%zu]: its tensors need to be on %s as those of groups[0], found %s",
-                       index, first->device->id, one->device->id);
+                       "groups[%zu]: expected tensors on %s, as those of groups[0], got %s", index,
+                       first->device->id, one->device->id);
     for (int32_t i = TN_MATMUL_A; i <= TN_MATMUL_OUT; i++) {
         const tn_dtype needed = first->op.operand[i].dtype, found = one->op.operand[i].dtype;
         if (found != needed)
             return tn_fail(err, TN_INVALID_ARGUMENT, 0, face,
-                           "groups[%zu]: %s needs the dtype of groups[0], %s, found %s", index,
+                           "groups[%zu]: %s: expected the dtype of groups[0], %s, got %s", index,
                            names[i], tn_dtype_name(needed), tn_dtype_name(found));
     }
     return TN_OK;

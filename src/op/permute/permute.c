@@ -10,7 +10,7 @@ static tn_status validate_permute(tn_op *op, tn_error *err)
     tn_dtype in = op->operand[TN_ELEMENTWISE_IN].dtype, out = op->operand[TN_ELEMENTWISE_OUT].dtype;
     if (in != out)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, tni_permute_class.where,
-                       "out needs the dtype of in, %s, found %s; tn_cast changes dtypes",
+                       "out: expected the dtype of in, %s, got %s; tn_cast changes dtypes",
                        tn_dtype_name(in), tn_dtype_name(out));
     tn_status status = tni_elementwise_check_shape(op, err);
     return status ? status : tni_elementwise_finish(op, err);
@@ -24,12 +24,12 @@ static tn_status permute_dims(tn_layout *in, const int32_t *order, int32_t count
     uint32_t seen = 0;
     if (count != in->rank)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "order needs %d numbers, one for each dimension of in, found %d",
+                       "order: expected %d numbers, one for each dimension of in, got %d",
                        (int)in->rank, (int)count);
     for (int32_t i = 0; i < count; i++) {
         if (order[i] < 0 || order[i] >= count)
             return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                           "order[%d] needs a dimension of in, 0 to %d, found %d", (int)i,
+                           "order[%d]: expected a dimension of in, 0 to %d, got %d", (int)i,
                            (int)count - 1, (int)order[i]);
         if (seen >> order[i] & 1)
             return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,

@@ -38,7 +38,7 @@ static tn_status check_out(const tn_op *op, tn_error *err)
     if (out == usual || out == more)
         return TN_OK;
     return tn_fail(err, TN_INVALID_ARGUMENT, 0, tni_reduce_class.where,
-                   "out of %s of %s needs %s%s%s, found %s", tni_elementwise_kind(op),
+                   "out of %s of %s: expected %s%s%s, got %s", tni_elementwise_kind(op),
                    tn_dtype_name(in), tn_dtype_name(usual), more ? " or " : "",
                    more ? tn_dtype_name(more) : "", tn_dtype_name(out));
 }
@@ -48,8 +48,8 @@ static tn_status check_axes(const tn_op *op, tn_error *err)
     int32_t rank = op->operand[TN_ELEMENTWISE_IN].rank, axes = TN_PARAMS(op, elementwise)->axes;
     if (axes < (rank > 0) || axes > rank)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, tni_reduce_class.where,
-                       "axes needs %d to %d of in's last dimensions, found %d", rank > 0, (int)rank,
-                       (int)axes);
+                       "axes: expected %d to %d of in's last dimensions, got %d", rank > 0,
+                       (int)rank, (int)axes);
     return TN_OK;
 }
 
@@ -88,7 +88,7 @@ static tn_status take_out(tn_op *op, uint64_t axes, bool keep, tn_error *err)
     int32_t needed = in->rank - (keep ? 0 : TN_PARAMS(op, elementwise)->axes), at = 0, kept = 0;
     if (from.rank != needed)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, tni_reduce_class.where,
-                       "out needs %d dimensions%s, found %d", (int)needed,
+                       "out: expected %d dimensions%s, got %d", (int)needed,
                        keep ? ", with 1 for those that are reduced" : "", (int)from.rank);
     for (int32_t i = 0; i < in->rank; i++) {
         bool reduced = axes >> i & 1;
@@ -97,7 +97,7 @@ static tn_status take_out(tn_op *op, uint64_t axes, bool keep, tn_error *err)
             continue;
         if (from.shape[at] != size)
             return tn_fail(err, TN_INVALID_ARGUMENT, 0, tni_reduce_class.where,
-                           "out: dimension %d needs %" PRId64 ", found %" PRId64, (int)at, size,
+                           "out: dimension %d: expected %" PRId64 ", got %" PRId64, (int)at, size,
                            from.shape[at]);
         if (!reduced) {
             out->shape[kept] = from.shape[at];
@@ -120,7 +120,7 @@ static tn_status take_axes(tn_op *op, uint64_t asked, uint64_t *out, tn_error *e
     uint64_t all = (UINT64_C(1) << rank) - 1, axes = asked ? asked : all;
     if (axes & ~all)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, tni_reduce_class.where,
-                       "axes needs bits of in's %d dimensions, found %#" PRIx64, (int)rank, axes);
+                       "axes: expected bits of in's %d dimensions, got %#" PRIx64, (int)rank, axes);
     TN_PARAMS_MUTABLE(op, elementwise)->axes = 0;
     for (int32_t i = 0; i < rank; i++)
         TN_PARAMS_MUTABLE(op, elementwise)->axes += axes >> i & 1 ? 1 : 0;

@@ -34,8 +34,8 @@ static tn_status validate_rotary(tn_op *op, tn_error *err)
     int64_t last = in->shape[in->rank - 1];
     if (size < 0 || size > last || size % 2)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, tni_rotary_class.where,
-                       "size needs an even number up to in's last dimension, %" PRId64
-                       ", found %" PRId64,
+                       "size: expected an even number up to in's last dimension, %" PRId64
+                       ", got %" PRId64,
                        last, size);
     status = validate_angles(op, TN_ROTARY_COS, err);
     if (!status)

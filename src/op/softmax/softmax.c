@@ -36,7 +36,7 @@ tn_status tni_softmax_make(const void *given, tni_problem *out, tn_error *err)
     int32_t rank = out->op.operand[TN_ELEMENTWISE_IN].rank;
     if (args->axis < 0 || args->axis >= rank)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, class->where,
-                       "axis counts from the last dimension: needs 0 to %d, found %d",
+                       "axis counts from the last dimension: expected 0 to %d, got %d",
                        (int)rank - 1, (int)args->axis);
     for (int32_t i = TN_ELEMENTWISE_IN; i <= TN_ELEMENTWISE_OUT; i++)
         tni_layout_put_last(&out->op.operand[i], UINT64_C(1) << (rank - 1 - args->axis));

@@ -19,8 +19,8 @@ tn_status tni_cache_entry_io(tn_error *err, const char *where, const char *path,
     int code = errno;
     if (code == EISDIR)
         return tn_fail(err, TN_IO, code, where,
-                       "expected a file, found a folder: \"%s/%s/%.2s/%s\"; remove the folder",
-                       path, kind, hex, hex + 2);
+                       "expected a file, got a folder: \"%s/%s/%.2s/%s\"; remove the folder", path,
+                       kind, hex, hex + 2);
     return tn_fail(err, TN_IO, code, where, "%s in the cache folder \"%s\", at %s/%.2s/%s",
                    strerror_r(code, text, sizeof text), path, kind, hex, hex + 2);
 }

@@ -116,7 +116,7 @@ tn_status tni_machine_facts_read(tn_machine_facts *out, tn_error *err)
     tni_machine *machine;
     if (out->struct_size < TN_UP_TO(tn_machine_facts, model))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, "machine facts",
-                       "struct_size needs at least %zu, found %zu",
+                       "struct_size: expected at least %zu, got %zu",
                        TN_UP_TO(tn_machine_facts, model), out->struct_size);
     tn_status status = tni_machine_read(&query, &machine, err);
     if (status)

@@ -184,9 +184,9 @@ void tni_reading_malformed(tni_reading *reading, tni_span found, const char *exp
     tni_span trimmed = tni_span_trim(found);
     bool cut = trimmed.length > SHOWN;
     reading->state = TNI_FACT_MALFORMED;
-    tn_fail(&reading->error, TN_CORRUPT, 0, "read", "%s: found \"%.*s%s\", expected %s",
-            tni_reading_path(reading), (int)(cut ? SHOWN : trimmed.length), trimmed.text,
-            cut ? "..." : "", expected);
+    tn_fail(&reading->error, TN_CORRUPT, 0, "read", "%s: expected %s, got \"%.*s%s\"",
+            tni_reading_path(reading), expected, (int)(cut ? SHOWN : trimmed.length), trimmed.text,
+            cut ? "..." : "");
     note(reading);
 }
 

@@ -95,14 +95,14 @@ def _check_devices(*, query: Tensor, **operands: Optional[Tensor]) -> None:
     place = query.device
     for name, x in operands.items():
         if x is not None and x.device != place:
-            raise errors.invalid(f"{name} beside a query on {place} needs to be there, found on {x.device}",
+            raise errors.invalid(f"{name}: expected {place}, as query, got {x.device}",
                                  "attention")
 
 
 def _check_tensors(**operands: Any) -> None:
     for name, x in operands.items():
         if not isinstance(x, Tensor) and (x is not None or name in ("query", "key", "value")):
-            raise TypeError(f"{name} needs a torch.Tensor, found {type(x).__module__}.{type(x).__name__}; tenon.attention "
+            raise TypeError(f"{name}: expected a torch.Tensor, got {type(x).__module__}.{type(x).__name__}; tenon.attention "
                             "takes arrays of any library")
 
 
@@ -417,7 +417,7 @@ def _(info: Any, in_dims: Any, query: Any, key: Any, value: Any, mask: Any, caus
 @_training.register_vmap
 def _(info: Any, in_dims: Any, query: Any, key: Any, value: Any, mask: Any, dropout: Any, *numbers: Any) -> Any:
     if dropout and info.randomness != "different":
-        raise errors.UnsupportedError(f'dropout in torch.vmap needs randomness="different", found "{info.randomness}"',
+        raise errors.UnsupportedError(f'dropout in torch.vmap: expected randomness="different", got "{info.randomness}"',
                                       "unsupported", "attention")
     given = _fold_all(info, in_dims, (query, key, value))
     mask = _fold_mask(info, in_dims[3], mask, _batch(in_dims[0], query))
@@ -582,7 +582,7 @@ def _attend_any(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, 
     given = (query, key, value)
     ranks = [x.dim() for x in given]
     if min(ranks) < 2:
-        raise errors.invalid("query, key and value need two dimensions or more, found "
+        raise errors.invalid("query, key and value: expected two dimensions or more, got "
                              f"{ranks[0]}, {ranks[1]} and {ranks[2]}")
     rank = max(ranks)
     query, key, value = _even(*(_ranked(x, max(rank, 4)) for x in given))

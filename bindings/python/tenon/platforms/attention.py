@@ -80,13 +80,13 @@ class AttentionImpl:
         self.num_heads, self.head_size = whole("num_heads", num_heads), whole("head_size", head_size)
         self.num_kv_heads = self.num_heads if num_kv_heads is None else whole("num_kv_heads", num_kv_heads)
         if self.num_heads % self.num_kv_heads:
-            raise errors.invalid(f"num_kv_heads needs a number that divides num_heads, {self.num_heads}; found "
+            raise errors.invalid(f"num_kv_heads: expected a number that divides num_heads, {self.num_heads}; got "
                                  f"{self.num_kv_heads}")
         self.softmax_scale = self.head_size**-0.5 if softmax_scale is None else _given.real("softmax_scale", softmax_scale)
         self.causal, self.prefix = _given.flag("causal", causal), prefix
         self.dropout_p = _given.real("dropout_p", dropout_p)
         if not 0.0 <= self.dropout_p <= 1.0:
-            raise errors.invalid(f"dropout_p needs 0 to 1, found {self.dropout_p}")
+            raise errors.invalid(f"dropout_p: expected 0 to 1, got {self.dropout_p}")
 
     def preprocess_qkv(self, qkv: Any, attn_metadata: Any) -> Any:
         """As it is."""
@@ -103,7 +103,7 @@ class AttentionImpl:
         weighs: one that is not None is refused."""
         gate, metadata = given_of(given, gate_compress, attn_metadata)
         if gate is not None:
-            raise errors.UnsupportedError(f"gate_compress needs the compression branch of VIDEO_SPARSE_ATTN, found "
+            raise errors.UnsupportedError(f"gate_compress: expected the compression branch of VIDEO_SPARSE_ATTN, got "
                                           f"{self.backend}, which has none; give None", "unsupported", "attention")
         self._check(query, key, value)
         causal = self.causal or bool(getattr(metadata, "is_causal", False))
@@ -126,18 +126,18 @@ class AttentionImpl:
             if shape is None:
                 continue
             if len(shape) != 4:
-                raise errors.invalid(f"{name} needs 4 dimensions, [batch, length, heads, size], found {len(shape)}: "
+                raise errors.invalid(f"{name}: expected 4 dimensions, [batch, length, heads, size], got {len(shape)}: "
                                      f"{list(shape)}", "attention")
             heads, size = shape[2], shape[3]
             if name == "query":
                 ranks = self._ranks(heads)
             needed = self.num_heads if name == "query" else max(self.num_kv_heads // max(ranks, 1), 1)
             if not ranks or name != "query" and heads != needed:
-                raise errors.invalid(f"{name} needs {needed} heads, found {heads}: {list(shape)} is [batch, length, heads, "
+                raise errors.invalid(f"{name}: expected {needed} heads, got {heads}: {list(shape)} is [batch, length, heads, "
                                      f"size], of a layer of {self.num_heads} heads and {self.num_kv_heads} of keys and "
                                      "values", "attention")
             if name != "value" and size != self.head_size:
-                raise errors.invalid(f"{name} needs heads of size {self.head_size}, found {size}: {list(shape)} is "
+                raise errors.invalid(f"{name}: expected heads of size {self.head_size}, got {size}: {list(shape)} is "
                                      "[batch, length, heads, size]", "attention")
 
     def _ranks(self, heads: int) -> int:
@@ -167,7 +167,7 @@ class AttentionImpl:
 def given_of(given: tuple[Any, ...], gate: Any, metadata: Any) -> tuple[Any, Any]:
     """The gate and the metadata of what a layer was called with: neither, the metadata, or both."""
     if len(given) > 2:
-        raise TypeError(f"forward needs query, key, value, a gate and metadata at most, found {3 + len(given)} arguments")
+        raise TypeError(f"forward: expected query, key, value, a gate and metadata at most, got {3 + len(given)} arguments")
     if len(given) == 2:
         return given
     return (gate, given[0]) if given else (gate, metadata)
@@ -223,7 +223,7 @@ def with_keys(mask: Any, keys: int) -> Any:
     """A mask of so many keys: those at the front that it does not have are seen."""
     missing = keys - mask.shape[-1]
     if missing < 0:
-        raise errors.invalid(f"attn_mask needs at most {keys} keys, as many as key has; found {mask.shape[-1]}",
+        raise errors.invalid(f"attn_mask: expected at most {keys} keys, as many as key has; got {mask.shape[-1]}",
                              "attention")
     if missing == 0:
         return mask
@@ -233,8 +233,8 @@ def with_keys(mask: Any, keys: int) -> Any:
     space = mask.__array_namespace__() if hasattr(mask, "__array_namespace__") else importlib.import_module(
         type(mask).__module__.partition(".")[0])
     if not hasattr(space, "ones"):
-        raise errors.invalid(f"attn_mask needs {keys} keys, as {space.__name__} has no function to add those at the front "
-                             f"to a {type(mask).__name__}; found {mask.shape[-1]}", "attention")
+        raise errors.invalid(f"attn_mask: expected {keys} keys, as {space.__name__} has no function to add those at the front "
+                             f"to a {type(mask).__name__}; got {mask.shape[-1]}", "attention")
     front = (space.zeros if added else space.ones)((*mask.shape[:-1], missing), dtype=mask.dtype)
     return (space.concat if hasattr(space, "concat") else space.concatenate)((front, mask), axis=-1)
 

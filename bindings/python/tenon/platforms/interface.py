@@ -465,7 +465,7 @@ def _capability(given: Any) -> tuple[int, ...] | int:
     if not isinstance(given, (tuple, list)):
         return _given.number("capability", given, *_given.INT32)
     if len(given) != 2:
-        raise errors.invalid(f"capability needs a pair, (9, 0), or a number, 90; found {given!r}")
+        raise errors.invalid(f"capability: expected a pair, (9, 0), or a number, 90; got {given!r}")
     return tuple(_given.number("capability", part, *_given.INT32) for part in given)
 
 
