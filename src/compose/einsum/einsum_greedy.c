@@ -201,6 +201,20 @@ static tn_status push_first(search *s, uint64_t *room, tn_error *err)
     return status;
 }
 
+/* The term itself if it is left, else one that is and has the same set: costs are those of sets. -1 if
+ * there is none. */
+static int32_t find_left(const search *s, int32_t term)
+{
+    const size_t bytes = s->words * sizeof *s->sets;
+    if (s->left[term])
+        return term;
+    for (int32_t other = s->next; other-- > 0;) {
+        if (s->left[other] && memcmp(set_of(s, other), set_of(s, term), bytes) == 0)
+            return other;
+    }
+    return -1;
+}
+
 /* Takes the best pair that is not obsolete; a random search one of the best, the better the
  * likelier. *out_found is false if there is none. */
 static tn_status choose(search *s, candidate *out, bool *out_found, tn_error *err)
@@ -210,8 +224,10 @@ static tn_status choose(search *s, candidate *out, bool *out_found, tn_error *er
     int32_t count = 0, chosen = 0;
     tn_status status = TN_OK;
     while (s->heap_count && count < (s->temperature > 0 ? CHOICES : 1)) {
-        best[count] = pop(s);
-        count += s->left[best[count].high] && s->left[best[count].low];
+        const candidate pair = pop(s);
+        const int32_t a = find_left(s, pair.high), b = find_left(s, pair.low);
+        best[count] = (candidate){pair.cost, a > b ? a : b, a > b ? b : a};
+        count += a >= 0 && b >= 0 && a != b;
     }
     *out_found = count > 0;
     for (int32_t i = 0; i < count; i++) {
