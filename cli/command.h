@@ -28,6 +28,7 @@ int run_conformance(const command *self, int count, char **arguments);
 int run_new_module(const command *self, int count, char **arguments);
 int run_doctor(const command *self, int count, char **arguments);
 int run_explain(const command *self, int count, char **arguments);
+int run_einsum_path(const command *self, int count, char **arguments);
 int run_bench(const command *self, int count, char **arguments);
 int run_check(const command *self, int count, char **arguments);
 int run_lock(const command *self, int count, char **arguments);

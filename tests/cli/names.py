@@ -59,6 +59,7 @@ def needs(name, folder):
         return [script.write_text(os.path.join(folder, "list"), problem + "\n")]
     return {
         "new-module": ["acme", "--platform", "--dir", folder],
+        "einsum-path": ["ij,jk,kl->il", "10x20,20x30,30x5"],
         "explain": [problem, "--set", "determinism=run-to-run"],
         "bench": [problem, "--seconds=0.01", "--against=cpu.matmul.ref"],
         "check": [problem, "--all-kernels"],

@@ -1,0 +1,232 @@
+/* `tenon einsum-path`: the order in which an einsum contracts its operands, and what it costs. */
+#include "json.h"
+#include "options.h"
+#include "rules.h"
+#include "text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+static const char who[] = " einsum-path";
+
+enum { OPERANDS_MOST = 1024 };
+
+/* The operands: f32, contiguous, without data. */
+typedef struct operands {
+    tn_tensor tensors[OPERANDS_MOST];
+    const tn_tensor *list[OPERANDS_MOST];
+    int64_t shapes[OPERANDS_MOST][TN_TENSOR_NDIM_MAX];
+    int32_t count;
+} operands;
+
+static tn_status reject_shape(const char *at, const char *expected, tn_error *err)
+{
+    return tn_fail(err, TN_INVALID_ARGUMENT, 0, "", "SHAPES: expected %s, got \"%.40s\"", expected,
+                   at);
+}
+
+/* Parses "10x20"; "" is a number. Returns the first character after it in *out_end. */
+static tn_status parse_shape(const char *text, operands *out, const char **out_end, tn_error *err)
+{
+    int64_t *shape = out->shapes[out->count];
+    int32_t ndim = 0;
+    if (out->count == OPERANDS_MOST)
+        return reject_shape(text, "at most 1024 shapes", err);
+    while (*text && *text != ',') {
+        char *end = NULL;
+        errno = 0;
+        const long long size = *text >= '0' && *text <= '9' ? strtoll(text, &end, 10) : -1;
+        if (size < 0 || errno || ndim == TN_TENSOR_NDIM_MAX)
+            return reject_shape(text, "at most 32 sizes such as 10x20", err);
+        shape[ndim++] = size;
+        text = end;
+        if (*text == 'x' && text[1] && text[1] != ',')
+            text++;
+        else if (*text && *text != ',')
+            return reject_shape(text, "x and a size, or a comma", err);
+    }
+    out->tensors[out->count] =
+        (tn_tensor){.device_type = TN_DLPACK_CPU, .ndim = ndim, .dtype = TN_F32, .shape = shape};
+    out->list[out->count] = &out->tensors[out->count];
+    out->count++;
+    *out_end = text;
+    return TN_OK;
+}
+
+/* The terms that are left, as texts for the tree. A term is an operand or the result of a step. */
+typedef struct tree {
+    const tn_einsum_path *path;
+    int32_t operands;
+    int32_t parts[OPERANDS_MOST][2]; /* terms that each step contracts; -1: none */
+} tree;
+
+static void make_tree(const tn_einsum_path *path, int32_t count, tree *out)
+{
+    static int32_t left[OPERANDS_MOST];
+    const tn_einsum_step *step;
+    out->path = path;
+    out->operands = count;
+    for (int32_t i = 0; i < count; i++)
+        left[i] = i;
+    for (int32_t i = 0, terms = count; (step = tn_einsum_path_step(path, (size_t)i)); i++) {
+        int32_t kept = 0;
+        out->parts[i][0] = left[step->first];
+        out->parts[i][1] = step->second < 0 ? -1 : left[step->second];
+        for (int32_t k = 0; k < terms; k++) {
+            if (k != step->first && k != step->second)
+                left[kept++] = left[k];
+        }
+        left[kept++] = count + i;
+        terms = kept;
+    }
+}
+
+/* Writes the labels of a part of an equation: the n-th before "->", or with -1 those after it. */
+static void print_labels(const char *equation, int32_t part)
+{
+    const char *arrow = strstr(equation, "->"), *at = equation;
+    for (; part > 0; part--)
+        at += strcspn(at, ",") + 1;
+    at = part < 0 ? arrow + 2 : at;
+    const size_t length = strcspn(at, ",-");
+    printf("%.*s", (int)length, length ? at : "");
+    if (!length)
+        printf("1");
+}
+
+/* Prints a term below those that it is a part of. `lines` has a bit for each level whose parts are not
+ * all printed. Levels beyond 60 are not drawn. */
+static void print_term(const tree *of, int32_t term, const char *equation, int32_t part, int level,
+                       uint64_t lines)
+{
+    for (int i = 1; i < level; i++)
+        printf("%s", lines >> i & 1 ? "│  " : "   ");
+    if (level > 0)
+        printf("%s", lines >> level & 1 ? "├─ " : "└─ ");
+    print_labels(equation, part);
+    const tn_einsum_step *step =
+        term < of->operands ? NULL : tn_einsum_path_step(of->path, (size_t)(term - of->operands));
+    if (!step) {
+        printf("  operand %d\n", (int)term);
+        return;
+    }
+    printf("  step %d\n", (int)(term - of->operands) + 1);
+    for (int32_t i = 0; i < 2 && level < 60; i++) {
+        const int32_t next = of->parts[term - of->operands][i];
+        const uint64_t bit = UINT64_C(1) << (level + 1);
+        if (next >= 0)
+            print_term(of, next, step->equation, i, level + 1,
+                       i == 0 && step->second >= 0 ? lines | bit : lines & ~bit);
+    }
+}
+
+static void print_path(const tn_einsum_path *path, const tn_einsum_path_info *info, int32_t count)
+{
+    static tree drawn;
+    const tn_einsum_step *step;
+    printf("%s\n\n", text_clean(info->equation));
+    printf("strategy           %s\n", info->strategy);
+    printf("cost of the path   %.6g\n", info->cost);
+    printf("cost of one loop   %.6g\n", info->cost_at_once);
+    printf("speed-up           %.4g\n", info->cost > 0 ? info->cost_at_once / info->cost : 1);
+    printf("largest result     %.6g elements\n", info->largest);
+    printf("memory of results  %" PRIu64 " bytes\n\n", info->workspace_bytes);
+    printf("step  pair       cost        elements    equation\n");
+    for (size_t i = 0; (step = tn_einsum_path_step(path, i)); i++) {
+        char pair[24];
+        snprintf(pair, sizeof pair, step->second < 0 ? "(%d)" : "(%d, %d)", (int)step->first,
+                 (int)step->second);
+        printf("%-4zu  %-9s  %-10.6g  %-10.6g  %s\n", i + 1, pair, step->cost, step->elements,
+               text_clean(step->equation));
+        for (size_t k = 0; k < step->calls; k++)
+            printf("      %s  %s\n", step->kernels[k][0] ? step->kernels[k] : "no kernel",
+                   step->problems[k]);
+    }
+    putchar('\n');
+    make_tree(path, count, &drawn);
+    print_term(&drawn, count + (int32_t)info->steps - 1, info->equation, -1, 0, 0);
+}
+
+static void write_path(const command *self, const tn_einsum_path *path,
+                       const tn_einsum_path_info *info)
+{
+    json to = {0};
+    const tn_einsum_step *step;
+    json_begin_document(&to, self->name);
+    json_text(&to, "equation", info->equation);
+    json_text(&to, "strategy", info->strategy);
+    json_number(&to, "cost", info->cost);
+    json_number(&to, "cost_at_once", info->cost_at_once);
+    json_number(&to, "largest", info->largest);
+    json_integer(&to, "workspace", (int64_t)info->workspace_bytes);
+    json_begin_list(&to, "steps");
+    for (size_t i = 0; (step = tn_einsum_path_step(path, i)); i++) {
+        json_begin_object(&to, NULL);
+        json_integer(&to, "first", step->first);
+        json_known_integer(&to, "second", step->second >= 0, step->second);
+        json_text(&to, "equation", step->equation);
+        json_text(&to, "remaining", step->remaining);
+        json_number(&to, "cost", step->cost);
+        json_number(&to, "elements", step->elements);
+        json_begin_list(&to, "calls");
+        for (size_t k = 0; k < step->calls; k++) {
+            json_begin_object(&to, NULL);
+            json_text(&to, "problem", step->problems[k]);
+            json_known_text(&to, "kernel", step->kernels[k]);
+            json_end_object(&to);
+        }
+        json_end_list(&to);
+        json_end_object(&to);
+    }
+    json_end_list(&to);
+    json_end_document(&to);
+}
+
+static tn_status explain_path(const option_values *words, const char *strategy, operands *of,
+                              tn_einsum_path **out, tn_error *err)
+{
+    const char *at = words->count > 1 ? words->texts[1] : "";
+    tn_status status = TN_OK;
+    for (bool more = true; more && !status; at += more) {
+        status = parse_shape(at, of, &at, err);
+        more = *at == ',';
+    }
+    if (status)
+        return status;
+    return tn_einsum_explain(NULL,
+                             TN_ARGS(einsum, .equation = words->texts[0], .operands = of->list,
+                                     .count = of->count, .strategy = strategy),
+                             out, err);
+}
+
+int run_einsum_path(const command *self, int count, char **arguments)
+{
+    static operands of;
+    option_values words = {0}, strategy = {0};
+    bool as_json = false;
+    tn_einsum_path *path = NULL;
+    tn_einsum_path_info info = {.struct_size = sizeof info};
+    tn_error err;
+    const option_row rows[] = {
+        {"EQUATION SHAPES", NULL,
+         "such as ij,jk,kl->il 10x20,20x30,30x5; the shape of a number is empty", NULL, &words, 2},
+        {"--strategy", "S",
+         "left, greedy, optimal, dp, random-greedy, auto or auto-hq instead of the settings' one",
+         NULL, &strategy, 1},
+        {"--json", NULL, "print JSON", &as_json, NULL, 0},
+    };
+    int code = options_read(self, rows, sizeof rows / sizeof rows[0], count, arguments);
+    if (code != OPTIONS_RUN || (code = options_need(self, &rows[0])) != OPTIONS_RUN)
+        return code;
+    rules_say_unknown();
+    if (explain_path(&words, strategy.count ? strategy.texts[0] : NULL, &of, &path, &err) ||
+        tn_einsum_path_info_get(path, &info, &err))
+        code = report_request(who, &err);
+    else if (as_json)
+        write_path(self, path, &info);
+    else
+        print_path(path, &info, of.count);
+    tn_einsum_path_release(path);
+    return code == OPTIONS_RUN ? EXIT_DONE : code;
+}

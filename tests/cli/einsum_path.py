@@ -1,0 +1,66 @@
+"""`tenon einsum-path`: the path of an einsum as text and as JSON, and what it refuses."""
+
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+import script
+
+CHAIN = ("ij,jk,kl->il", "10x20,20x30,30x5")
+
+
+class Case(script.Case):
+    def ask(self, *options):
+        done = script.run(script.build.tenon, "einsum-path", *options, env=script.environment())
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return done.stdout
+
+    def refuse(self, words, *options, code=2):
+        done = script.run(script.build.tenon, "einsum-path", *options, env=script.environment())
+        self.assertEqual((done.returncode, done.stdout), (code, ""))
+        self.assertIn(words, done.stderr)
+
+
+class EinsumPath(Case):
+    def test_json_has_the_costs(self):
+        document = json.loads(self.ask(*CHAIN, "--json"))
+        self.assertEqual((document["strategy"], document["cost"], document["cost_at_once"]), ("optimal", 8000, 90000))
+        self.assertEqual([(step["first"], step["second"]) for step in document["steps"]], [(1, 2), (0, 1)])
+        self.assertEqual(document["steps"][0]["calls"][0]["problem"], "matmul:f32:m=20,n=5,k=30@cpu:0")
+        self.assertEqual(document["largest"], 100)
+
+    def test_calls_are_problems_of_explain(self):
+        for step in json.loads(self.ask("abc,cbd,dd->a", "2x3x4,4x3x5,5x5", "--json"))["steps"]:
+            for row in step["calls"]:
+                done = script.run(script.build.tenon, "explain", row["problem"], "--json", env=script.environment())
+                self.assertEqual(json.loads(done.stdout)["chosen"], row["kernel"])
+
+    def test_strategy_and_setting_change_the_path(self):
+        for options in (["--strategy", "left"], ["--set", "opt_einsum.enabled=false"]):
+            document = json.loads(self.ask(*CHAIN, "--json", *options))
+            self.assertEqual((document["strategy"], document["cost"]), ("left", 15000))
+
+    def test_text_has_a_row_for_each_step_and_a_tree(self):
+        text = self.ask(*CHAIN)
+        self.assertRegex(text, r"\n1     \(1, 2\) +6000 +100 +jk,kl->jl\n      cpu\.matmul")
+        self.assertRegex(text, r"speed-up +11\.25\n")
+        self.assertTrue(text.endswith("\nil  step 2\n├─ ij  operand 0\n└─ jl  step 1\n"
+                                      "   ├─ jk  operand 1\n   └─ kl  operand 2\n"), text)
+
+    def test_numbers_and_single_operands(self):
+        self.assertIn("1  step 1\n└─ ii  operand 0\n", self.ask("ii->", "3x3"))
+        self.assertIn("1  step 1\n├─ 1  operand 0\n└─ i  operand 1\n", self.ask(",i->", ",4"))
+
+    def test_wrong_use(self):
+        self.refuse("needs an EQUATION SHAPES")
+        self.refuse('SHAPES: expected at most 32 sizes such as 10x20, got "ax3"', "ij->i", "ax3")
+        self.refuse('SHAPES: expected x and a size, or a comma, got "x"', "ij->i", "2x")
+        self.refuse('SHAPES: expected x and a size, or a comma, got "-3"', "ij->i", "2-3")
+        self.refuse("SHAPES: expected at most 32 sizes", "i->i", "99999999999999999999")
+        self.refuse("label 'j': expected one size", "ij,jk", "2x3,4x5")
+        self.refuse("did you mean greedy?", *CHAIN, "--strategy", "greed")
+
+
+if __name__ == "__main__":
+    script.main()
