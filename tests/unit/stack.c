@@ -218,6 +218,30 @@ static void matmul_problem(tn_dtype dtype, int64_t m, int64_t n, int64_t depth)
     MUST(tn_matmul(NULL, &matmul_args, &err));
 }
 
+/* Einsum with `out` and the shapes of `in` and `other`. */
+static tn_einsum_path *einsum_path;
+static int64_t einsum_shape[TN_TENSOR_NDIM_MAX];
+static tn_einsum_path_info einsum_info = {.struct_size = sizeof einsum_info};
+static const tn_tensor *const einsum_operands[] = {&in, &other, &in};
+static tn_einsum_args einsum_args = {.struct_size = sizeof einsum_args,
+                                     .equation = "ij,ik,il->jl",
+                                     .operands = einsum_operands,
+                                     .count = 3,
+                                     .out = &out};
+
+/* By the strategy that searches longest. */
+static void einsum_problem(tn_dtype dtype, const char *equation, int32_t operands)
+{
+    static int64_t shapes[3][2];
+    set_matrix(&in, dtype, shapes[0], 64, 64);
+    set_matrix(&other, dtype, shapes[1], 64, 64);
+    set_matrix(&out, dtype, shapes[2], 64, 64);
+    einsum_args.equation = equation;
+    einsum_args.count = operands;
+    einsum_args.strategy = "auto-hq";
+    MUST(tn_einsum(NULL, &einsum_args, &err));
+}
+
 /* A product with everything that may come after it, wide enough that it is finished in pieces. */
 static void finish_problem(void)
 {

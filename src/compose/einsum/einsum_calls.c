@@ -22,6 +22,18 @@ typedef struct nest {
     uintptr_t at[TENSORS];
 } nest;
 
+struct tni_einsum_room {
+    nest nest;
+    tni_einsum_view copies[TENSORS]; /* of a matrix product; or of a sum, two */
+    tni_einsum_groups groups;
+    tni_einsum_list summed;
+};
+
+tni_einsum_room *tni_einsum_room_create(void)
+{
+    return tni_alloc_zeroed(1, sizeof(tni_einsum_room));
+}
+
 /* Calls an operator for tensors of the nest's dimensions from `first` on. */
 typedef tn_status (*call_fn)(tni_einsum_calls *calls, const nest *n, int32_t first, tn_error *err);
 
@@ -278,26 +290,26 @@ static tn_status run_nest(tni_einsum_calls *calls, nest *n, call_fn call, tn_err
 tn_status tni_einsum_copy(tni_einsum_calls *calls, const tni_einsum_view *from,
                           const tni_einsum_view *to, tn_error *err)
 {
-    nest n;
+    nest *n = &calls->room->nest;
     const tni_einsum_view *const views[] = {from, to};
-    make_nest(calls, views, 2, &n);
-    return run_nest(calls, &n, call_permute, err);
+    make_nest(calls, views, 2, n);
+    return run_nest(calls, n, call_permute, err);
 }
 
 tn_status tni_einsum_multiply(tni_einsum_calls *calls, const tni_einsum_view *a,
                               const tni_einsum_view *b, const tni_einsum_view *to, tn_error *err)
 {
-    nest n;
+    nest *n = &calls->room->nest;
     const tni_einsum_view *const views[] = {a, b, to};
-    make_nest(calls, views, 3, &n);
-    return run_nest(calls, &n, call_multiply, err);
+    make_nest(calls, views, 3, n);
+    return run_nest(calls, n, call_multiply, err);
 }
 
 tn_status tni_einsum_clear(tni_einsum_calls *calls, const tni_einsum_view *to, tn_error *err)
 {
-    nest n;
-    make_nest(calls, &to, 1, &n);
-    return run_nest(calls, &n, call_fill, err);
+    nest *n = &calls->room->nest;
+    make_nest(calls, &to, 1, n);
+    return run_nest(calls, n, call_fill, err);
 }
 
 /* The nest of a sum: the dimensions of `to`, then those that are summed. */
@@ -322,41 +334,41 @@ static void make_sum(const tni_einsum_calls *calls, const tni_einsum_view *from,
 static tn_status reduce_copy(tni_einsum_calls *calls, const tni_einsum_view *from,
                              const tni_einsum_view *to, tn_error *err)
 {
-    tni_einsum_view copy, dense;
-    tni_einsum_list summed = {0};
-    nest n;
+    tni_einsum_room *room = calls->room;
+    tni_einsum_view *copy = &room->copies[0], *dense = &room->copies[1];
+    room->summed.count = 0;
     for (int32_t dim = 0; dim < from->dims.count; dim++) {
         if (tni_einsum_find(to, from->dims.index[dim]) < 0)
-            summed.index[summed.count++] = from->dims.index[dim];
+            room->summed.index[room->summed.count++] = from->dims.index[dim];
     }
-    const tni_einsum_list *const lists[] = {&to->dims, &summed};
-    tn_status status = tni_einsum_view_make(calls, lists, 2, &copy, err);
+    const tni_einsum_list *const lists[] = {&to->dims, &room->summed};
+    tn_status status = tni_einsum_view_make(calls, lists, 2, copy, err);
     if (status)
         return status;
-    status = tni_einsum_copy(calls, from, &copy, err);
+    status = tni_einsum_copy(calls, from, copy, err);
     if (!status)
-        status = tni_einsum_view_make(calls, lists, 1, &dense, err);
+        status = tni_einsum_view_make(calls, lists, 1, dense, err);
     if (!status) {
-        make_sum(calls, &copy, &dense, &n);
-        status = run_nest(calls, &n, call_reduce, err);
+        make_sum(calls, copy, dense, &room->nest);
+        status = run_nest(calls, &room->nest, call_reduce, err);
         if (!status)
-            status = tni_einsum_copy(calls, &dense, to, err);
-        tni_einsum_view_free(calls, &dense);
+            status = tni_einsum_copy(calls, dense, to, err);
+        tni_einsum_view_free(calls, dense);
     }
-    tni_einsum_view_free(calls, &copy);
+    tni_einsum_view_free(calls, copy);
     return status;
 }
 
 tn_status tni_einsum_reduce(tni_einsum_calls *calls, const tni_einsum_view *from,
                             const tni_einsum_view *to, tn_error *err)
 {
-    nest n;
-    make_sum(calls, from, to, &n);
-    if (n.kept == n.rank) /* nothing is summed: all such dimensions had one element */
+    nest *n = &calls->room->nest;
+    make_sum(calls, from, to, n);
+    if (n->kept == n->rank) /* nothing is summed: all such dimensions had one element */
         return tni_einsum_copy(calls, from, to, err);
-    if (n.rank > TN_OP_RANK_MAX)
+    if (n->rank > TN_OP_RANK_MAX)
         return reduce_copy(calls, from, to, err);
-    return run_nest(calls, &n, call_reduce, err);
+    return run_nest(calls, n, call_reduce, err);
 }
 
 /* Merges a list of indices to one dimension of a view, if its strides permit that. */
@@ -447,14 +459,13 @@ static tn_status multiply_matrices(tni_einsum_calls *calls, const tni_einsum_gro
     return call_matmul(calls, &m, views, err);
 }
 
-/* Replaces a view by a contiguous copy of two lists after the batch. */
-static tn_status copy_matrix(tni_einsum_calls *calls, const tni_einsum_groups *g,
+/* Makes a contiguous view of two lists after the batch. */
+static tn_status make_matrix(tni_einsum_calls *calls, const tni_einsum_groups *g,
                              const tni_einsum_list *rows, const tni_einsum_list *columns,
-                             const tni_einsum_view *from, tni_einsum_view *out, tn_error *err)
+                             tni_einsum_view *out, tn_error *err)
 {
     const tni_einsum_list *const lists[] = {&g->batch, rows, columns};
-    const tn_status status = tni_einsum_view_make(calls, lists, 3, out, err);
-    return status ? status : tni_einsum_copy(calls, from, out, err);
+    return tni_einsum_view_make(calls, lists, 3, out, err);
 }
 
 /* out's columns get the smaller stride, so that kernels write along rows. */
@@ -472,32 +483,32 @@ tn_status tni_einsum_matmul(tni_einsum_calls *calls, const tni_einsum_groups *gr
                             const tni_einsum_view *to, tn_error *err)
 {
     const bool swapped = is_column_major(calls, groups, to);
-    tni_einsum_groups g = *groups;
-    tni_einsum_view copies[TENSORS] = {{.block = -1}, {.block = -1}, {.block = -1}};
+    tni_einsum_view *copies = calls->room->copies;
+    tni_einsum_groups *g = &calls->room->groups;
     const tni_einsum_view *views[TENSORS] = {swapped ? b : a, swapped ? a : b, to};
-    nest batch;
+    nest *batch = &calls->room->nest;
     tn_status status = TN_OK;
+    *g = *groups;
     if (swapped) {
-        g.rows = groups->columns;
-        g.columns = groups->rows;
+        g->rows = groups->columns;
+        g->columns = groups->rows;
     }
     const tni_einsum_list *const lists[TENSORS][2] = {
-        {&g.rows, &g.sum}, {&g.sum, &g.columns}, {&g.rows, &g.columns}};
-    const bool few = make_batch(calls, &g.batch, views, &batch);
+        {&g->rows, &g->sum}, {&g->sum, &g->columns}, {&g->rows, &g->columns}};
+    const bool few = make_batch(calls, &g->batch, views, batch);
+    for (int32_t i = 0; i < TENSORS; i++)
+        copies[i].block = -1;
     for (int32_t i = 0; i < TENSORS && !status; i++) {
         if (few && is_matrix(calls, views[i], lists[i][0], lists[i][1]))
             continue;
-        if (i < 2)
-            status = copy_matrix(calls, &g, lists[i][0], lists[i][1], views[i], &copies[i], err);
-        else {
-            const tni_einsum_list *const whole[] = {&g.batch, &g.rows, &g.columns};
-            status = tni_einsum_view_make(calls, whole, 3, &copies[i], err);
-        }
+        status = make_matrix(calls, g, lists[i][0], lists[i][1], &copies[i], err);
+        if (!status && i < 2)
+            status = tni_einsum_copy(calls, views[i], &copies[i], err);
         views[i] = &copies[i];
     }
     if (!status) {
-        make_batch(calls, &g.batch, views, &batch);
-        status = multiply_matrices(calls, &g, views, &batch, err);
+        make_batch(calls, &g->batch, views, batch);
+        status = multiply_matrices(calls, g, views, batch, err);
     }
     if (!status && views[2] != to)
         status = tni_einsum_copy(calls, views[2], to, err);

@@ -28,6 +28,15 @@ typedef struct tni_einsum_block {
     bool used;
 } tni_einsum_block;
 
+/* Indices of a pair: in a, b and to; in a and to; in b and to; in a and b. */
+typedef struct tni_einsum_groups {
+    tni_einsum_list batch, rows, columns, sum;
+} tni_einsum_groups;
+
+/* What a call of an operator needs while it runs: on the heap, because programs call from small
+ * stacks. Nothing in it is kept from one function of this header to the next. */
+typedef struct tni_einsum_room tni_einsum_room;
+
 typedef struct tni_einsum_calls {
     const tni_einsum_run *run;
     int32_t step;
@@ -36,7 +45,11 @@ typedef struct tni_einsum_calls {
     tni_einsum_block *blocks;
     size_t block_count, block_room;
     uint64_t peak;
+    tni_einsum_room *room;
 } tni_einsum_calls;
+
+/* NULL if out of memory; released by tni_release. */
+tni_einsum_room *tni_einsum_room_create(void);
 
 /* Position of an index among the dimensions of a view; -1 if it has none. */
 int32_t tni_einsum_find(const tni_einsum_view *view, int32_t index);
@@ -63,10 +76,6 @@ tn_status tni_einsum_reduce(tni_einsum_calls *calls, const tni_einsum_view *from
 /* to = 0. */
 tn_status tni_einsum_clear(tni_einsum_calls *calls, const tni_einsum_view *to, tn_error *err);
 
-/* Indices of a pair: in a, b and to; in a and to; in b and to; in a and b. */
-typedef struct tni_einsum_groups {
-    tni_einsum_list batch, rows, columns, sum;
-} tni_einsum_groups;
 /* to = the matrix products of a and b. */
 tn_status tni_einsum_matmul(tni_einsum_calls *calls, const tni_einsum_groups *groups,
                             const tni_einsum_view *a, const tni_einsum_view *b,

@@ -12,12 +12,25 @@ static const char where[] = "tn_einsum";
 /* The most bytes of a product that is summed afterwards, unless a single sum needs more. */
 enum { PRODUCT_MOST = 32 << 20 };
 
+/* A product that is summed afterwards, one part of `to` at a time. */
+typedef struct parts {
+    tni_einsum_view a, b, to;
+    tni_einsum_list looped; /* the dimensions that are looped over */
+    int64_t at[TNI_EINSUM_DIMS];
+    int64_t step[3][TNI_EINSUM_DIMS]; /* of a, b and to along them, in bytes */
+} parts;
+
+/* On the heap, because programs call from small stacks. */
 typedef struct executor {
     tni_einsum_calls calls;
     const tni_einsum *sum;
     tni_einsum_left left;
     tni_einsum_view *views; /* [2 * terms]: of the operands and the results */
     tni_einsum_view out;
+    tni_einsum_view x, y, product; /* of a step: operands without private indices */
+    tni_einsum_groups groups;
+    tni_einsum_list kept;
+    parts parts;
 } executor;
 
 static bool has(const uint64_t *set, int32_t index)
@@ -62,13 +75,14 @@ static void view_tensor(const tni_einsum *sum, int32_t term, const tn_tensor *te
 static tn_status sum_private(executor *e, const tni_einsum_view *from, const uint64_t *keep,
                              tni_einsum_view *out, tn_error *err)
 {
-    tni_einsum_list kept = {0};
-    const tni_einsum_list *const lists[] = {&kept};
+    tni_einsum_list *kept = &e->kept;
+    const tni_einsum_list *const lists[] = {kept};
+    kept->count = 0;
     for (int32_t dim = 0; dim < from->dims.count; dim++) {
         if (has(keep, from->dims.index[dim]))
-            append(&kept, from->dims.index[dim]);
+            append(kept, from->dims.index[dim]);
     }
-    if (kept.count == from->dims.count) {
+    if (kept->count == from->dims.count) {
         *out = *from;
         return TN_OK;
     }
@@ -138,14 +152,6 @@ static int32_t largest_index(const executor *e, const tni_einsum_view *view)
     return found;
 }
 
-/* A product that is summed afterwards, one part of `to` at a time. */
-typedef struct parts {
-    tni_einsum_view a, b, to;
-    tni_einsum_list looped; /* the dimensions that are looped over */
-    int64_t at[TNI_EINSUM_DIMS];
-    int64_t step[3][TNI_EINSUM_DIMS]; /* of a, b and to along them, in bytes */
-} parts;
-
 /* Removes the largest dimensions of `to` from the views until the product is small enough. */
 static void divide(const executor *e, const tni_einsum_list *sum, parts *p)
 {
@@ -187,19 +193,24 @@ static tn_status multiply_and_sum(executor *e, const tni_einsum_list *sum, const
                                   const tni_einsum_view *b, const tni_einsum_view *to,
                                   tn_error *err)
 {
-    parts p = {.a = *a, .b = *b, .to = *to};
-    tni_einsum_view product;
-    divide(e, sum, &p);
-    const tni_einsum_list *const lists[] = {&p.to.dims, sum};
-    tn_status status = tni_einsum_view_make(&e->calls, lists, 2, &product, err);
+    parts *p = &e->parts;
+    tni_einsum_view *product = &e->product;
+    p->a = *a;
+    p->b = *b;
+    p->to = *to;
+    p->looped.count = 0;
+    memset(p->at, 0, sizeof p->at);
+    divide(e, sum, p);
+    const tni_einsum_list *const lists[] = {&p->to.dims, sum};
+    tn_status status = tni_einsum_view_make(&e->calls, lists, 2, product, err);
     if (status)
         return status;
     do {
-        status = tni_einsum_multiply(&e->calls, &p.a, &p.b, &product, err);
+        status = tni_einsum_multiply(&e->calls, &p->a, &p->b, product, err);
         if (!status)
-            status = tni_einsum_reduce(&e->calls, &product, &p.to, err);
-    } while (!status && e->calls.run->mode == TNI_EINSUM_RUN && next_part(e, &p));
-    tni_einsum_view_free(&e->calls, &product);
+            status = tni_einsum_reduce(&e->calls, product, &p->to, err);
+    } while (!status && e->calls.run->mode == TNI_EINSUM_RUN && next_part(e, p));
+    tni_einsum_view_free(&e->calls, product);
     return status;
 }
 
@@ -229,25 +240,26 @@ static tn_status run_pair(executor *e, int32_t pair, uint64_t *keep, tn_error *e
     const int32_t a = e->calls.run->order->pairs[pair][0], b = e->calls.run->order->pairs[pair][1];
     const int32_t made = e->left.next;
     const bool last = pair == e->calls.run->order->count - 1;
-    tni_einsum_view x = {.block = -1}, y = {.block = -1}, *to = &e->views[made];
-    tni_einsum_groups groups;
+    tni_einsum_view *x = &e->x, *y = &e->y, *to = &e->views[made];
+    x->block = y->block = -1;
     tni_einsum_left_pair(&e->left, a, b);
     find_kept(e, a, b, made, keep);
-    tn_status status = sum_private(e, &e->views[a], keep, &x, err);
+    tn_status status = sum_private(e, &e->views[a], keep, x, err);
     if (!status)
-        status = sum_private(e, &e->views[b], keep, &y, err);
+        status = sum_private(e, &e->views[b], keep, y, err);
     if (!status) {
-        group_indices(&x, &y, e->left.sets + (size_t)made * (size_t)e->sum->words, &groups);
-        const tni_einsum_list *const lists[] = {&groups.batch, &groups.rows, &groups.columns};
+        group_indices(x, y, e->left.sets + (size_t)made * (size_t)e->sum->words, &e->groups);
+        const tni_einsum_list *const lists[] = {&e->groups.batch, &e->groups.rows,
+                                                &e->groups.columns};
         if (last)
             *to = e->out;
         else
             status = tni_einsum_view_make(&e->calls, lists, 3, to, err);
     }
     if (!status)
-        status = contract_views(e, &groups, &x, &y, to, err);
-    tni_einsum_view_free(&e->calls, &x);
-    tni_einsum_view_free(&e->calls, &y);
+        status = contract_views(e, &e->groups, x, y, to, err);
+    tni_einsum_view_free(&e->calls, x);
+    tni_einsum_view_free(&e->calls, y);
     tni_einsum_view_free(&e->calls, &e->views[a]);
     tni_einsum_view_free(&e->calls, &e->views[b]);
     return status;
@@ -274,22 +286,29 @@ static tn_status run_all(executor *e, tn_error *err)
 tn_status tni_einsum_execute(const tni_einsum_run *run, uint64_t *out_bytes, tn_error *err)
 {
     const tni_einsum *sum = run->sum;
-    executor e = {.calls = {.run = run,
-                            .bytes = tni_dtype_bytes(run->out->dtype),
-                            .device_type = run->out->device_type,
-                            .device_id = run->out->device_id},
-                  .sum = sum};
-    e.views = tni_alloc_zeroed(2 * (size_t)sum->terms, sizeof *e.views);
-    tn_status status = e.views ? TN_OK : tni_no_memory(err, where, "views of the operands");
+    executor *e = tni_alloc_zeroed(1, sizeof *e);
+    if (!e)
+        return tni_no_memory(err, where, "a contraction");
+    e->sum = sum;
+    e->calls.run = run;
+    e->calls.bytes = tni_dtype_bytes(run->out->dtype);
+    e->calls.device_type = run->out->device_type;
+    e->calls.device_id = run->out->device_id;
+    e->calls.room = tni_einsum_room_create();
+    e->views = tni_alloc_zeroed(2 * (size_t)sum->terms, sizeof *e->views);
+    tn_status status =
+        e->views && e->calls.room ? TN_OK : tni_no_memory(err, where, "views of the operands");
     if (!status) {
         for (int32_t term = 0; term < sum->terms; term++)
-            view_tensor(sum, term, &run->operands[term], &e.views[term]);
-        view_tensor(sum, sum->terms, run->out, &e.out);
-        status = run_all(&e, err);
+            view_tensor(sum, term, &run->operands[term], &e->views[term]);
+        view_tensor(sum, sum->terms, run->out, &e->out);
+        status = run_all(e, err);
     }
-    *out_bytes = e.calls.peak;
-    tni_einsum_left_release(&e.left);
-    tni_release(e.views);
-    tni_release(e.calls.blocks);
+    *out_bytes = e->calls.peak;
+    tni_einsum_left_release(&e->left);
+    tni_release(e->views);
+    tni_release(e->calls.room);
+    tni_release(e->calls.blocks);
+    tni_release(e);
     return status;
 }
