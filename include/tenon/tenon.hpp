@@ -238,6 +238,7 @@ template <class T, void (*Release)(T *)> class handle
     X(cache_list)          \
     X(context)             \
     X(decision)            \
+    X(einsum_path)         \
     X(event)               \
     X(generator)           \
     X(graph)               \
