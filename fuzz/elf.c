@@ -36,6 +36,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         require((status == TN_CORRUPT || status == TN_INCOMPATIBLE) && err.message[0]);
     else
         require((facts.sanitizers & ~TN_MODULE_SANITIZERS) == 0);
+    tn_status headers = tni_elf_check_headers(&source, &err);
+    require(headers == status || (headers == TN_OK && status == TN_CORRUPT));
     require(tn_allocator_blocks() == 0);
     return 0;
 }

@@ -9,6 +9,10 @@
  * order. */
 tn_status tni_dl_inspect(const char *path, tni_elf_facts *out, tn_error *err);
 
+/* Checks the file's headers only (tni_elf_check_headers): that it is a library for this machine and
+ * complete. On systems without ELF, always TN_OK. */
+tn_status tni_dl_check_headers(const char *path, tn_error *err);
+
 /* Opens a file by path, or a name through the loader's own search. All symbols are resolved
  * immediately and stay local. The error message is the loader's. Fails with TN_UNAVAILABLE if the
  * file or a dependency is missing, TN_INCOMPATIBLE if it cannot be used, TN_BUSY if the process has

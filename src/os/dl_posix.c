@@ -16,9 +16,9 @@ static bool read_file_at(void *self, uint64_t offset, void *to, size_t size)
     return tni_file_read_at(self, offset, to, size);
 }
 
-tn_status tni_dl_inspect(const char *path, tni_elf_facts *out, tn_error *err)
+/* Reads the headers, and with `out` all facts. */
+static tn_status inspect(const char *path, tni_elf_facts *out, tn_error *err)
 {
-#if defined(__ELF__)
     tni_file *file = NULL;
     tni_elf_source source = {.read_at = read_file_at};
     tn_status status = tni_file_open(path, &file, &source.size, err);
@@ -26,16 +26,32 @@ tn_status tni_dl_inspect(const char *path, tni_elf_facts *out, tn_error *err)
         return status;
     source.self = file;
     tni_elf_facts facts;
-    status = tni_elf_inspect(&source, &facts, err);
+    status = out ? tni_elf_inspect(&source, &facts, err) : tni_elf_check_headers(&source, err);
     if (status == TN_CORRUPT && tni_file_check(file, path, NULL) != TN_OK)
         status = tni_file_check(file, path, err); /* the read failed: not a format error */
-    if (!status)
+    if (!status && out)
         *out = facts;
     tni_file_close(file);
     return status;
+}
+
+tn_status tni_dl_inspect(const char *path, tni_elf_facts *out, tn_error *err)
+{
+#if defined(__ELF__)
+    return inspect(path, out, err);
 #else
-    (void)path, (void)err, (void)read_file_at;
+    (void)path, (void)err, (void)inspect;
     *out = (tni_elf_facts){.has_entry = true, .sanitizers = TN_MODULE_BUILT_WITH};
+    return TN_OK;
+#endif
+}
+
+tn_status tni_dl_check_headers(const char *path, tn_error *err)
+{
+#if defined(__ELF__)
+    return inspect(path, NULL, err);
+#else
+    (void)path, (void)err;
     return TN_OK;
 #endif
 }

@@ -13,6 +13,12 @@ tn_status tni_dl_inspect(const char *path, tni_elf_facts *out, tn_error *err)
     return TN_OK;
 }
 
+tn_status tni_dl_check_headers(const char *path, tn_error *err)
+{
+    (void)path, (void)err;
+    return TN_OK;
+}
+
 tn_status tni_dl_open(const char *path_or_name, void **out_handle, tn_error *err)
 {
     HMODULE handle =

@@ -259,22 +259,29 @@ static void read_needs(const layout *from, const char *strings, size_t size, tni
     }
 }
 
-static tn_status inspect_file(const tni_elf_source *source, layout *in, tni_elf_facts *out,
-                              tn_error *err)
+static tn_status read_headers(const tni_elf_source *source, layout *to, tn_error *err)
 {
     elf_header header = {0};
     tn_status status = read_header(source, &header, err);
     if (!status)
-        status = read_segments(source, &header, in, err);
+        status = read_segments(source, &header, to, err);
     if (!status)
-        status = read_dynamic(source, in, err);
+        status = read_dynamic(source, to, err);
     if (status)
         return status;
+    return dynamic_value(to, TAG_STRSZ) > MOST_STRINGS ||
+                   offset_of(to, dynamic_value(to, TAG_STRTAB)) == UINT64_MAX
+               ? fail_corrupt(err, "its string table is invalid")
+               : TN_OK;
+}
 
+/* `in` has the headers. */
+static tn_status read_strings(const tni_elf_source *source, const layout *in, tni_elf_facts *out,
+                              tn_error *err)
+{
+    tn_status status = TN_OK;
     uint64_t size = dynamic_value(in, TAG_STRSZ);
     uint64_t offset = offset_of(in, dynamic_value(in, TAG_STRTAB));
-    if (size > MOST_STRINGS || offset == UINT64_MAX)
-        return fail_corrupt(err, "its string table is invalid");
     char *strings = tni_alloc((size_t)size);
     if (!strings)
         return tni_no_memory(err, "inspect", "its string table");
@@ -285,6 +292,15 @@ static tn_status inspect_file(const tni_elf_source *source, layout *in, tni_elf_
         status = fail_corrupt(err, "truncated: its string table is beyond its end");
     }
     tni_release(strings);
+    return status;
+}
+
+static tn_status inspect_file(const tni_elf_source *source, layout *in, tni_elf_facts *out,
+                              tn_error *err)
+{
+    tn_status status = read_headers(source, in, err);
+    if (!status)
+        status = read_strings(source, in, out, err);
     if (!status)
         status = check_relocations(source, in, TAG_RELA, TAG_RELASZ, err);
     if (!status)
@@ -304,5 +320,15 @@ tn_status tni_elf_inspect(const tni_elf_source *source, tni_elf_facts *out, tn_e
     tni_release(in);
     if (!status)
         *out = facts;
+    return status;
+}
+
+tn_status tni_elf_check_headers(const tni_elf_source *source, tn_error *err)
+{
+    layout *in = tni_alloc_zeroed(1, sizeof *in);
+    if (!in)
+        return tni_no_memory(err, "inspect", "the file's headers");
+    tn_status status = read_headers(source, in, err);
+    tni_release(in);
     return status;
 }

@@ -231,6 +231,11 @@ static tn_status dl_inspect(void)
     return status;
 }
 
+static tn_status dl_check_headers(void)
+{
+    return tni_dl_check_headers(FILE_OF("willing"), NULL);
+}
+
 static tn_status bind(void)
 {
     typedef double function(double);
@@ -356,6 +361,7 @@ static const struct step steps[] = {
     {"tni_path_join", path_join, NEEDS},
     {"tni_path_folder", path_folder, NEEDS},
     {"tni_dl_inspect", dl_inspect, NEEDS},
+    {"tni_dl_check_headers", dl_check_headers, NEEDS},
     {"tni_bind", bind, TOLERATES},
     {"tni_bind without a symbol", bind_without_symbol, TOLERATES},
     {"tni_bind without a library", bind_without_library, NEEDS},

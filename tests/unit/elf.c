@@ -119,6 +119,12 @@ static tn_status inspect(image *from, tni_elf_facts *out, tn_error *err)
     return tni_elf_inspect(&source, out, err);
 }
 
+static tn_status check_headers(image *from, tn_error *err)
+{
+    const tni_elf_source source = {.self = from, .read_at = read_image, .size = from->size};
+    return tni_elf_check_headers(&source, err);
+}
+
 static void library_says_what_it_is(void **state)
 {
     tni_elf_facts facts;
@@ -128,6 +134,7 @@ static void library_says_what_it_is(void **state)
     assert_int_equal(inspect(&good, &facts, &err), TN_OK);
     assert_true(facts.has_entry);
     assert_int_equal(facts.sanitizers, 0);
+    assert_int_equal(check_headers(&good, &err), TN_OK);
 }
 
 /* The third entry of the dynamic section as a library that is needed, by where its name begins. */
@@ -205,39 +212,43 @@ typedef struct change {
     uint64_t value;
     tn_status status;
     const char *message;
+    bool in_header; /* tni_elf_check_headers finds it, too */
 } change;
 
 static void spoilt_fields_are_named(void **state)
 {
     static const change changes[] = {
-        {0, 1, 'M', TN_CORRUPT, "does not begin like an ELF file"},
-        {AT_CLASS, 1, 1, TN_INCOMPATIBLE, "another word size or byte order"},
-        {AT_ORDER, 1, 3, TN_INCOMPATIBLE, "another word size or byte order"},
-        {AT_MACHINE, 2, 22, TN_INCOMPATIBLE, "built for s390x; this is "},
-        {AT_MACHINE, 2, 9999, TN_INCOMPATIBLE, "built for another machine; this is "},
-        {AT_TYPE, 2, 2, TN_CORRUPT, "an ELF file, but not a shared library"},
-        {AT_PHENTSIZE, 2, 32, TN_CORRUPT, "its program headers are invalid"},
-        {AT_PHNUM, 2, 0, TN_CORRUPT, "its program headers are invalid"},
-        {AT_PHNUM, 2, 257, TN_CORRUPT, "its program headers are invalid"},
-        {AT_PHNUM, 2, 256, TN_CORRUPT, "truncated: its program headers are beyond its end"},
-        {AT_PHOFF, 8, UINT64_MAX, TN_CORRUPT, "truncated: its program headers are beyond its end"},
-        {AT_LOAD + S_SIZE, 8, UINT64_MAX, TN_CORRUPT, "bytes from offset 0"},
-        {AT_LOAD + S_OFFSET, 8, UINT64_MAX, TN_CORRUPT, "truncated: "},
-        {AT_LOAD + S_ADDRESS, 8, 0x20000, TN_CORRUPT, "its string table is invalid"},
-        {AT_LOAD + S_TYPE, 4, 6, TN_CORRUPT, "its string table is invalid"},
-        {AT_DYNAMIC + S_TYPE, 4, 6, TN_CORRUPT, "it has no dynamic section"},
-        {AT_DYNAMIC + S_SIZE, 8, 0x10000, TN_CORRUPT, "truncated: "},
-        {D_NAMES, 8, 0, TN_CORRUPT, "its string table is invalid"},
-        {D_NAMES, 8, UINT64_MAX, TN_CORRUPT, "its string table is invalid"},
-        {D_NAMES_SIZE, 8, (16 << 20) + 1, TN_CORRUPT, "its string table is invalid"},
-        {D_NAMES_SIZE, 8, 16 << 20, TN_CORRUPT, "truncated: its string table is beyond"},
-        {D_INIT_SIZE, 8, 1 << 20, TN_CORRUPT, "its arrays of constructors or destructors"},
-        {D_INIT_SIZE, 8, UINT64_MAX, TN_CORRUPT, "its arrays of constructors or destructors"},
-        {D_INIT, 8, 0, TN_CORRUPT, "its arrays of constructors or destructors are invalid"},
-        {D_RELOCATIONS, 8, 0, TN_CORRUPT, "truncated: its relocations are beyond its end"},
-        {D_RELOCATIONS_SIZE, 8, 1 << 20, TN_CORRUPT, "truncated: its relocations are beyond"},
-        {AT_RELOCATION, 8, 0, TN_CORRUPT, "one is outside its segments"},
-        {AT_RELOCATION, 8, UINT64_MAX, TN_CORRUPT, "one is outside its segments"},
+        {0, 1, 'M', TN_CORRUPT, "does not begin like an ELF file", true},
+        {AT_CLASS, 1, 1, TN_INCOMPATIBLE, "another word size or byte order", true},
+        {AT_ORDER, 1, 3, TN_INCOMPATIBLE, "another word size or byte order", true},
+        {AT_MACHINE, 2, 22, TN_INCOMPATIBLE, "built for s390x; this is ", true},
+        {AT_MACHINE, 2, 9999, TN_INCOMPATIBLE, "built for another machine; this is ", true},
+        {AT_TYPE, 2, 2, TN_CORRUPT, "an ELF file, but not a shared library", true},
+        {AT_PHENTSIZE, 2, 32, TN_CORRUPT, "its program headers are invalid", true},
+        {AT_PHNUM, 2, 0, TN_CORRUPT, "its program headers are invalid", true},
+        {AT_PHNUM, 2, 257, TN_CORRUPT, "its program headers are invalid", true},
+        {AT_PHNUM, 2, 256, TN_CORRUPT, "truncated: its program headers are beyond its end", true},
+        {AT_PHOFF, 8, UINT64_MAX, TN_CORRUPT, "truncated: its program headers are beyond its end",
+         true},
+        {AT_LOAD + S_SIZE, 8, UINT64_MAX, TN_CORRUPT, "bytes from offset 0", true},
+        {AT_LOAD + S_OFFSET, 8, UINT64_MAX, TN_CORRUPT, "truncated: ", true},
+        {AT_LOAD + S_ADDRESS, 8, 0x20000, TN_CORRUPT, "its string table is invalid", true},
+        {AT_LOAD + S_TYPE, 4, 6, TN_CORRUPT, "its string table is invalid", true},
+        {AT_DYNAMIC + S_TYPE, 4, 6, TN_CORRUPT, "it has no dynamic section", true},
+        {AT_DYNAMIC + S_SIZE, 8, 0x10000, TN_CORRUPT, "truncated: ", true},
+        {D_NAMES, 8, 0, TN_CORRUPT, "its string table is invalid", true},
+        {D_NAMES, 8, UINT64_MAX, TN_CORRUPT, "its string table is invalid", true},
+        {D_NAMES_SIZE, 8, (16 << 20) + 1, TN_CORRUPT, "its string table is invalid", true},
+        {D_NAMES_SIZE, 8, 16 << 20, TN_CORRUPT, "truncated: its string table is beyond", false},
+        {D_INIT_SIZE, 8, 1 << 20, TN_CORRUPT, "its arrays of constructors or destructors", false},
+        {D_INIT_SIZE, 8, UINT64_MAX, TN_CORRUPT, "its arrays of constructors or destructors",
+         false},
+        {D_INIT, 8, 0, TN_CORRUPT, "its arrays of constructors or destructors are invalid", false},
+        {D_RELOCATIONS, 8, 0, TN_CORRUPT, "truncated: its relocations are beyond its end", false},
+        {D_RELOCATIONS_SIZE, 8, 1 << 20, TN_CORRUPT, "truncated: its relocations are beyond",
+         false},
+        {AT_RELOCATION, 8, 0, TN_CORRUPT, "one is outside its segments", false},
+        {AT_RELOCATION, 8, UINT64_MAX, TN_CORRUPT, "one is outside its segments", false},
     };
     (void)state;
     for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
@@ -251,6 +262,9 @@ static void spoilt_fields_are_named(void **state)
         assert_int_equal(inspect(&from, &facts, &err), c->status);
         assert_contains(err.message, c->message);
         assert_int_equal(facts.sanitizers, 77);
+        assert_int_equal(check_headers(&from, &err), c->in_header ? c->status : TN_OK);
+        if (c->in_header)
+            assert_contains(err.message, c->message);
     }
 }
 
@@ -265,6 +279,7 @@ static void file_cut_anywhere_is_refused(void **state)
         cut.size = size;
         assert_int_equal(inspect(&cut, &facts, &err), TN_CORRUPT);
         assert_contains(err.message, size < AT_LOAD ? "bytes are too few" : "truncated: ");
+        assert_int_equal(check_headers(&cut, NULL), TN_CORRUPT);
     }
 }
 
@@ -282,6 +297,8 @@ static void any_changed_byte_is_survived(void **state)
             changed.bytes[at] = (unsigned char)(kind < 8 ? turned : kind == 8 ? 0 : 255);
             tn_status status = inspect(&changed, &facts, NULL);
             assert_true(status == TN_OK || status == TN_CORRUPT || status == TN_INCOMPATIBLE);
+            tn_status headers = check_headers(&changed, NULL);
+            assert_true(headers == status || (headers == TN_OK && status == TN_CORRUPT));
         }
     }
     assert_int_equal(tn_allocator_blocks(), blocks);
@@ -294,6 +311,7 @@ static void unreadable_file_is_refused(void **state)
     (void)state;
     from.unreadable = true;
     assert_int_equal(inspect(&from, &facts, NULL), TN_CORRUPT);
+    assert_int_equal(check_headers(&from, NULL), TN_CORRUPT);
 }
 
 int main(void)

@@ -529,10 +529,10 @@ static void looks_survive_every_fault(void **state)
     (void)state;
     put(root, "/opt/acme/libx.so.1");
     put_cache(root, "libx.so.1", "/opt/acme/libx.so.1");
-    look_survives_all(at, root, "libx.so.1", 10, 4);
+    look_survives_all(at, root, "libx.so.1", 10, 3);
     put(root, "/given/libx.so.1");
     folders = "/given";
-    look_survives_all(at, root, "libx.so.1", 6, 3);
+    look_survives_all(at, root, "libx.so.1", 6, 2);
     folders = NULL;
 }
 

@@ -67,13 +67,12 @@ static outcome skip_or_stop(hunt *h, const tn_error *err)
 static outcome try_file(hunt *h)
 {
     tni_file_id file;
-    tni_elf_facts facts;
     tn_error err;
     tn_status status = tni_file_identify(h->path, &file, &err);
     if (!status && !file.is_regular)
         status = tn_fail(&err, TN_CORRUPT, 0, "look", "not a regular file");
     if (!status)
-        status = tni_dl_inspect(h->path, &facts, &err);
+        status = tni_dl_check_headers(h->path, &err);
     return status ? skip_or_stop(h, &err) : FOUND;
 }
 
