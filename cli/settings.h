@@ -12,7 +12,7 @@ typedef struct found_setting {
     char *value;     /* as it would be set */
     char *effective; /* the value in effect; if the row inherits, the inherited value */
     tn_origin origin;
-    tn_setting_use use;
+    tn_setting_use use; /* of settings_gather_uses only */
 } found_setting;
 
 typedef struct found_settings {
@@ -21,6 +21,10 @@ typedef struct found_settings {
 
 /* Takes one consistent snapshot. On failure `out` is empty. Release it in either case. */
 tn_status settings_gather(found_settings *out, tn_error *err);
+
+/* Like settings_gather, with the use of each setting: its values are tried on every kernel, which takes
+ * several times as long as starting the command. */
+tn_status settings_gather_uses(found_settings *out, tn_error *err);
 void settings_release(found_settings *found);
 
 /* "(empty)" for an empty value. */

@@ -24,11 +24,9 @@ static tn_status gather_row(const tn_context *context, tn_setting setting, found
     to->origin.struct_size = sizeof to->origin;
     to->value = text_of(context, setting, tn_setting_write);
     to->effective = text_of(context, setting, tn_setting_write_resolved);
-    to->use.struct_size = sizeof to->use;
     if (!to->value || !to->effective)
         return tn_fail(err, TN_OUT_OF_MEMORY, 0, "settings", "no memory for %s", to->facts->key);
-    tn_status status = tn_setting_origin(context, setting, &to->origin, err);
-    return status ? status : tn_setting_use_get(setting, &to->use, err);
+    return tn_setting_origin(context, setting, &to->origin, err);
 }
 
 tn_status settings_gather(found_settings *out, tn_error *err)
@@ -39,6 +37,18 @@ tn_status settings_gather(found_settings *out, tn_error *err)
     for (tn_setting i = 0; i < TN_SETTING_COUNT && !status; i++)
         status = gather_row(context, i, &out->rows[i], err);
     tn_context_release(context);
+    if (status)
+        settings_release(out);
+    return status;
+}
+
+tn_status settings_gather_uses(found_settings *out, tn_error *err)
+{
+    tn_status status = settings_gather(out, err);
+    for (tn_setting i = 0; i < TN_SETTING_COUNT && !status; i++) {
+        out->rows[i].use.struct_size = sizeof out->rows[i].use;
+        status = tn_setting_use_get(i, &out->rows[i].use, err);
+    }
     if (status)
         settings_release(out);
     return status;
