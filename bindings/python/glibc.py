@@ -192,7 +192,11 @@ def write_versions(symbols: dict[str, Symbol]) -> str:
     return "".join(f"{version} {{ global: {'; '.join(names)}; }};\n" for version, names in sorted(nodes.items()))
 
 
-# Until glibc 2.33 these were not in libc.so.6: each program had its own copy, which called what is declared here.
+# Functions that objects compiled with this machine's headers call and that an older glibc lacks. Each file has copies,
+# which call what the older one has.
+OWN = "#define OWN __attribute__((visibility(\"hidden\")))\n"
+
+# Until glibc 2.33 these were not in libc.so.6.
 STAT = """
 #include <sys/stat.h>
 int __xstat(int version, const char *path, struct stat *out);
@@ -204,7 +208,6 @@ enum { VERSION = 1 };
 #else
 enum { VERSION = 0 };
 #endif
-#define OWN __attribute__((visibility("hidden")))
 OWN int stat(const char *path, struct stat *out) { return __xstat(VERSION, path, out); }
 OWN int lstat(const char *path, struct stat *out) { return __lxstat(VERSION, path, out); }
 OWN int fstat(int file, struct stat *out) { return __fxstat(VERSION, file, out); }
@@ -214,6 +217,33 @@ OWN int fstatat(int folder, const char *path, struct stat *out, int flags)
 }
 """
 STAT_NAMES = ("stat", "lstat", "fstat", "fstatat")
+
+# From glibc 2.38 on, <stdlib.h> and <stdio.h> replace these by functions that also read binary numbers, as C23 has it.
+C23 = """
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#define NUMBER(type, name) \\
+    OWN type __isoc23_##name(const char *text, char **end, int base) { return name(text, end, base); }
+NUMBER(long, strtol)
+NUMBER(unsigned long, strtoul)
+NUMBER(long long, strtoll)
+NUMBER(unsigned long long, strtoull)
+NUMBER(intmax_t, strtoimax)
+NUMBER(uintmax_t, strtoumax)
+OWN int __isoc23_sscanf(const char *text, const char *format, ...)
+{
+    va_list rest;
+    va_start(rest, format);
+    int count = vsscanf(text, format, rest);
+    va_end(rest);
+    return count;
+}
+"""
+C23_NAMES = tuple(f"__isoc23_{name}" for name in ("strtol", "strtoul", "strtoll", "strtoull", "strtoimax", "strtoumax",
+                                                   "sscanf"))
+LACKING = (((2, 33), STAT, STAT_NAMES), ((2, 38), C23, C23_NAMES))  # since which glibc, their copies, their names
 
 
 def write_stubs(folder: str | os.PathLike[str], newest: Version, compiler: str = "cc") -> None:
@@ -230,19 +260,21 @@ def write_stubs(folder: str | os.PathLike[str], newest: Version, compiler: str =
                        check=True)
 
     machine = Elf(find("libc.so.6")).machine
+    lacking = [row for row in LACKING if newest < row[0]]
+    copied = {name for _, _, names in lacking for name in names}
     for soname, to in (("libc.so.6", "libc.so.6"), ("libm.so.6", "libm.so")):
         symbols = choose_versions(Elf(find(soname)).symbols(), newest)
-        if newest < (2, 33):
-            symbols = {name: symbol for name, symbol in symbols.items() if name not in STAT_NAMES}
+        symbols = {name: symbol for name, symbol in symbols.items() if name not in copied}
         (out / f"{soname}.s").write_text(write_assembly(symbols))
         (out / f"{soname}.map").write_text(write_versions(symbols))
         link(soname, to, str(out / f"{soname}.s"), f"-Wl,--version-script={out / f'{soname}.map'}")
     for name in ("libpthread.so.0", "libdl.so.2", "librt.so.1"):  # whose functions moved to libc.so.6 in 2.34
         link(name, name.partition(".so")[0] + ".so", "-x", "c", os.devnull)
-    (out / "stat.c").write_text(STAT)
-    subprocess.run([compiler, "-O2", "-fPIC", "-c", str(out / "stat.c"), "-o", str(out / "stat.o")], check=True)
-    own = f"{out / 'stat.o'} " if newest < (2, 33) else ""
-    (out / "libc.so").write_text(f"GROUP ( {own}{out / 'libc.so.6'} {find('libc_nonshared.a')} "
+    (out / "own.c").write_text(OWN + "".join(text for _, text, _ in lacking))
+    # C11 without _GNU_SOURCE: else the headers would replace what the copies call, too.
+    subprocess.run([compiler, "-std=c11", "-D_DEFAULT_SOURCE", "-O2", "-fPIC", "-c", str(out / "own.c"), "-o",
+                    str(out / "own.o")], check=True)
+    (out / "libc.so").write_text(f"GROUP ( {out / 'own.o'} {out / 'libc.so.6'} {find('libc_nonshared.a')} "
                                  f"AS_NEEDED ( {find(LOADERS[machine])} ) )\n")
 
 

@@ -210,6 +210,44 @@ def test_programs_for_an_older_glibc(backend, stubs, tmp_path):
         assert "pthread_create" in backend.glibc.Elf(tmp_path / "new").needed_symbols({"GLIBC_2.34"})
 
 
+# As the headers of glibc 2.38 and later make of a call of strtol.
+REPLACED = """
+#include <stdint.h>
+#include <stdio.h>
+#define NUMBER(type, name) type name##_(const char *text, char **end, int base) __asm__("__isoc23_" #name);
+NUMBER(long, strtol)
+NUMBER(unsigned long, strtoul)
+NUMBER(long long, strtoll)
+NUMBER(unsigned long long, strtoull)
+NUMBER(intmax_t, strtoimax)
+NUMBER(uintmax_t, strtoumax)
+int sscanf_(const char *text, const char *format, ...) __asm__("__isoc23_sscanf");
+int main(void)
+{
+    char *end;
+    int number = 0;
+    const char *text = "-9223372036854775808 rest";
+    int well = strtol_(text, &end, 10) == INT64_MIN && *end == ' ' && strtoll_(text, &end, 10) == INT64_MIN &&
+               strtoimax_(text, &end, 10) == INT64_MIN && strtoul_("ff", &end, 16) == 255 && *end == 0 &&
+               strtoull_("18446744073709551615", NULL, 10) == UINT64_MAX && strtoumax_("0x10", NULL, 0) == 16 &&
+               sscanf_("a7", "%2x", &number) == 1 && number == 0xa7;
+    puts(well ? "well" : "wrong");
+    return 0;
+}
+"""
+
+
+def test_programs_compiled_with_newer_headers(backend, stubs, tmp_path):
+    """Those of glibc 2.38 replace functions by others, which glibc 2.28 lacks."""
+    compiler, folder = stubs
+    (tmp_path / "replaced.c").write_text(REPLACED)
+    subprocess.run([compiler, str(tmp_path / "replaced.c"), "-o", str(tmp_path / "replaced"), f"-L{folder}", *OLD],
+                   check=True)
+    done = subprocess.run([str(tmp_path / "replaced")], check=True, stdout=subprocess.PIPE, text=True)
+    assert done.stdout == "well\n"
+    assert backend.glibc.needed_version(backend.glibc.Elf(tmp_path / "replaced")) <= (2, 28)
+
+
 def test_the_library_needs_no_newer_glibc(backend, stubs, tmp_path):
     """Its objects, linked as `make wheel` links them, use no function that glibc 2.28 lacks."""
     compiler, folder = stubs
