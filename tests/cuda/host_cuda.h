@@ -3,6 +3,7 @@
  * comes to a barrier in the same turn, which holds as long as all of them, or all of a warp, pass the same
  * ones: as the texts' do, and as CUDA asks. Blocks run one after the other. */
 #include <math.h>
+#include <setjmp.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,16 +24,19 @@ struct host_index {
 };
 static host_index threadIdx, blockIdx, blockDim, gridDim;
 
+/* A thread has a stack of its own by makecontext. Turns change by _longjmp, as swapcontext would ask the system to
+ * set the same signals every time: that took half of the time of a kernel. */
 enum { HOST_STACK = 64 << 10, HOST_THREADS = 256 };
-static ucontext_t host_turns, host_threads[HOST_THREADS];
-static bool host_ended[HOST_THREADS];
+static jmp_buf host_turns, host_threads[HOST_THREADS];
+static bool host_begun[HOST_THREADS], host_ended[HOST_THREADS];
 static char *host_stacks;
 static void (*host_body)();
 
 static void host_yield()
 {
     host_index me = threadIdx;
-    swapcontext(&host_threads[me.x], &host_turns);
+    if (_setjmp(host_threads[me.x]) == 0)
+        _longjmp(host_turns, 1);
     threadIdx = me;
 }
 
@@ -41,6 +45,29 @@ static void host_thread()
     unsigned me = threadIdx.x;
     host_body();
     host_ended[me] = true;
+    _longjmp(host_turns, 1);
+}
+
+static void host_begin(unsigned thread)
+{
+    static ucontext_t context; /* only read by setcontext */
+    getcontext(&context);
+    context.uc_stack.ss_sp = host_stacks + (size_t)thread * HOST_STACK;
+    context.uc_stack.ss_size = HOST_STACK;
+    context.uc_link = NULL;
+    makecontext(&context, host_thread, 0);
+    setcontext(&context);
+}
+
+static void host_turn(unsigned thread)
+{
+    threadIdx = {thread, 0, 0};
+    if (_setjmp(host_turns) != 0)
+        return; /* the thread came to a barrier, or ended */
+    if (host_begun[thread])
+        _longjmp(host_threads[thread], 1);
+    host_begun[thread] = true;
+    host_begin(thread);
 }
 
 static void host_run(void (*body)(), unsigned blocks, unsigned threads)
@@ -52,20 +79,13 @@ static void host_run(void (*body)(), unsigned blocks, unsigned threads)
     for (unsigned b = 0; b < blocks; b++) {
         unsigned left = threads;
         blockIdx = {b, 0, 0};
-        for (unsigned t = 0; t < threads; t++) {
-            host_ended[t] = false;
-            getcontext(&host_threads[t]);
-            host_threads[t].uc_stack.ss_sp = host_stacks + (size_t)t * HOST_STACK;
-            host_threads[t].uc_stack.ss_size = HOST_STACK;
-            host_threads[t].uc_link = &host_turns;
-            makecontext(&host_threads[t], host_thread, 0);
-        }
+        memset(host_begun, 0, sizeof host_begun);
+        memset(host_ended, 0, sizeof host_ended);
         while (left > 0) {
             for (unsigned t = 0; t < threads; t++) {
                 if (host_ended[t])
                     continue;
-                threadIdx = {t, 0, 0};
-                swapcontext(&host_turns, &host_threads[t]);
+                host_turn(t);
                 left -= host_ended[t];
             }
         }
