@@ -26,3 +26,6 @@ if(Python3_Interpreter_FOUND AND NOT TENON_SANITIZE) # with a sanitizer the step
   tenon_attack(campaign release-only --rounds 1 --seed 1)
   tenon_attack(gpu gpu --device cuda:0 --seconds 60)
 endif()
+if(TENON_SANITIZE)
+  set_target_properties(attack PROPERTIES EXCLUDE_FROM_ALL ON)
+endif()

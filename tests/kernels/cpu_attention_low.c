@@ -87,7 +87,7 @@ static call roll_call(void)
 
 static void any_op_is_near_the_reference(void **state)
 {
-    const int turns = test_reduced() ? 40 : test_full() ? 600 : 120;
+    const int turns = test_fewest() ? 12 : test_reduced() ? 40 : test_full() ? 600 : 120;
     (void)state;
     for (int turn = 0; turn < turns; turn++) {
         call c = roll_call();
@@ -100,7 +100,7 @@ static void any_op_is_near_the_reference(void **state)
 static void sizes_at_edges(void **state)
 {
     static const int64_t edges[] = {31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257};
-    const int turns = test_reduced() ? 4 : test_full() ? 24 : 8;
+    const int turns = test_fewest() ? 2 : test_reduced() ? 4 : test_full() ? 24 : 8;
     (void)state;
     for (int turn = 0; turn < turns; turn++) {
         const int64_t queries = edges[turn % 12], keys = edges[dice(12)];
@@ -122,7 +122,9 @@ static void errors_are_those_of_the_formula(void **state)
     static const int64_t sizes[][3] = {{113, 203, 64}, {128, 217, 128}, {70, 500, 40}};
     (void)state;
     const uint64_t before = dice_hold();
-    for (int turn = 0; turn < 2 * MASKS * 3; turn += test_full() && !test_reduced() ? 1 : 5) {
+    for (int turn = 0; turn < 2 * MASKS * 3; turn += test_fewest()                    ? 11
+                                                     : test_full() && !test_reduced() ? 1
+                                                                                      : 5) {
         const int64_t *s = sizes[turn % 3];
         call c = call_of(turn / 3 % 2 ? TN_F16 : TN_BF16, 1, 2, 1, s[0], s[1], s[2], s[2]);
         TN_PARAMS_MUTABLE(&c.op, attention)->scale = 1 / sqrt((double)s[2]);
@@ -137,7 +139,7 @@ static void errors_are_those_of_the_formula(void **state)
 static void long_rows_and_many_keys(void **state)
 {
     (void)state;
-    for (int turn = 0; turn < 4; turn++) {
+    for (int turn = 0; turn < 4; turn += test_fewest() ? 3 : 1) {
         const tn_dtype dtype = turn % 2 ? TN_F16 : TN_BF16;
         call large = call_of(dtype, 1, 1, 1, 9, 70, 512, 512);
         call many = call_of(dtype, 1, 4, 1, turn < 2 ? 1 : 9, test_reduced() ? 1100 : 3333, 40, 24);

@@ -40,6 +40,8 @@ static void permute_of(const tn_kernel_row *row)
     static const int64_t shapes[][3] = {{1, 1, 1},   {2, 3, 5},   {4, 16, 16}, {3, 17, 33},
                                         {1, 64, 70}, {5, 31, 65}, {2, 300, 7}, {1, 129, 193}};
     for (int c = 0; c < 5 * 8 * CPU_LIES * CPU_LIES; c++) {
+        if (test_fewest() && !test_sampled((uint64_t)c, 5))
+            continue;
         cpu_case it = {0};
         const int64_t *shape = shapes[c / 5 % 8];
         cpu_add_lying(&it, TN_ELEMENTWISE_IN, dtypes[c % 5], 3, shape, c / 40 % CPU_LIES, c & 1);
@@ -121,7 +123,7 @@ static void cast_of(const tn_kernel_row *row)
     for (int c = 0; c < 49 * 8 * CPU_LIES; c++) {
         tn_dtype in = dtypes[c % 7], out = dtypes[c / 7 % 7];
         cpu_case it = {0};
-        if (!is_cast(in, out))
+        if (!is_cast(in, out) || (test_fewest() && !test_sampled((uint64_t)c, 4)))
             continue;
         cpu_add_lying(&it, TN_ELEMENTWISE_IN, in, 2, shapes[c / 49 % 8], c / 392, c & 1);
         cpu_add_lying(&it, TN_ELEMENTWISE_OUT, out, 2, shapes[c / 49 % 8], c % CPU_LIES, c & 2);
@@ -273,6 +275,8 @@ static void fill_of(const tn_kernel_row *row)
                                    {TN_F16, 1e300, 0x7c00}};
     static const int64_t shapes[][2] = {{1, 1}, {3, 7}, {2, 65}, {3, 30011}};
     for (size_t c = 0; c < 18 * 4 * CPU_LIES; c++) {
+        if (test_fewest() && !test_sampled(c, 4))
+            continue;
         const filled *f = &cases[c % 18];
         cpu_case it = {.op = {.params = PARAMS(elementwise, .value = f->value)}};
         cpu_add_lying(&it, TN_ELEMENTWISE_OUT, f->dtype, 2, shapes[c / 18 % 4], (int)(c / 72),
@@ -362,6 +366,8 @@ static void unary_of(const tn_kernel_row *row)
 {
     static const int64_t shapes[][2] = {{1, 1}, {3, 7}, {5, 64}, {3, 1500}};
     for (int c = 0; c < TN_UNARY_COUNT * 4 * 4 * CPU_LIES; c++) {
+        if (test_fewest() && !test_sampled((uint64_t)c, 5))
+            continue;
         tn_dtype in = reals[c / 12 % 4], out = c % 13 == 0 && in != TN_F64 ? TN_F32 : in;
         cpu_case it = {.op = {.params = PARAMS(elementwise, .kind = c % TN_UNARY_COUNT)}};
         cpu_add_lying(&it, TN_ELEMENTWISE_IN, in, 2, shapes[c / 48 % 4], c / 192, c & 1);
@@ -395,6 +401,8 @@ static void whole_range_of(const tn_kernel_row *row)
     enum { COUNT = 1 << 18 };
     int64_t shape[] = {COUNT};
     for (int32_t kind = 0; kind < TN_UNARY_COUNT; kind++) {
+        if (test_fewest() && !test_sampled((uint64_t)kind, 4))
+            continue;
         cpu_case it = {.op = {.params = PARAMS(elementwise, .kind = kind)}};
         cpu_add(&it, TN_ELEMENTWISE_IN, TN_F32, 1, shape, NULL, 0);
         cpu_add(&it, TN_ELEMENTWISE_OUT, TN_F32, 1, shape, NULL, 0);
@@ -437,6 +445,8 @@ static void binary_of(const tn_kernel_row *row)
 {
     static const int64_t shapes[][2] = {{1, 1}, {3, 7}, {5, 64}, {3, 1500}};
     for (int c = 0; c < 6 * 4 * 4 * CPU_LIES; c++) {
+        if (test_fewest() && !test_sampled((uint64_t)c, 4))
+            continue;
         tn_dtype dtype = reals[c / 6 % 4];
         const int64_t *shape = shapes[c / 24 % 4], strides[] = {c % 2, 1 - c % 2};
         cpu_case it = {.op = {.params = PARAMS(elementwise, .kind = c % 6)}};

@@ -70,6 +70,8 @@ static void large_of(const tn_kernel_row *row)
     } cases[] = {{TN_F32, ODD}, {TN_BF16, ALIGNED}, {TN_F32, ALIGNED}};
     int count = test_reduced() || row->op == TN_OP_CAST || row->op == TN_OP_UNARY ? 2 : 3;
     for (int c = 0; c < count; c++) {
+        if (test_fewest() && (uint64_t)c != test_seed() % 2)
+            continue;
         cpu_case it;
         tn_dtype out = cases[c].dtype;
         tn_dtype in = row->op != TN_OP_CAST ? out : out == TN_F32 ? TN_BF16 : TN_F32;
@@ -110,6 +112,8 @@ static void turned_of(const tn_kernel_row *row)
         int64_t columns;
     } cases[] = {{TN_U8, 4160}, {TN_I16, ODD}, {TN_I16, 4160}, {TN_I64, ALIGNED}};
     for (int c = 0; c < 4; c += test_reduced() ? 2 : 1) {
+        if (test_fewest() && (uint64_t)c / 2 != test_seed() % 2)
+            continue;
         const int64_t size = cpu_size(cases[c].dtype), columns = cases[c].columns;
         const int64_t rows = (34 << 20) / (columns * size) | 1;
         const int64_t shape[] = {rows, columns}, strides[] = {1, rows};

@@ -167,7 +167,11 @@ static void check_shapes(const tn_kernel_row *row)
     static const int64_t sizes[] = {1,  2,  3,  5,  6,  7,  8,  11, 12, 13, 14,
                                     15, 16, 17, 23, 24, 25, 31, 32, 33, 48, 65};
     static const int64_t depths[] = {1, 2, 3, 4, 5, 7, 8, 15, 16, 17, 31, 32, 33, 63, 64, 65, 129};
-    for (int c = 0; c < (test_reduced() ? 100 : test_full() ? 700 : 200); c++) {
+    for (int c = 0; c < (test_fewest()    ? 25
+                         : test_reduced() ? 100
+                         : test_full()    ? 700
+                                          : 200);
+         c++) {
         const shapes s = {c % 2 ? TN_F32 : usual_out(row->dtypes[0]),
                           one_of(sizes, 22),
                           one_of(sizes, 22),
@@ -193,7 +197,7 @@ static void awkward_shapes(void **state)
 static void check_depths(const tn_kernel_row *row)
 {
     static const int64_t depths[] = {255, 256, 257, 511, 512, 513, 1023, 1024, 1025, 2049, 3000};
-    for (int c = 0; c < 66; c += test_reduced() ? 5 : 1) {
+    for (int c = 0; c < 66; c += test_fewest() ? 13 : test_reduced() ? 5 : 1) {
         if (!test_reduced() && !test_sampled((uint64_t)c, 3))
             continue;
         const shapes s = {c % 2 ? TN_F32 : usual_out(row->dtypes[0]),
@@ -234,6 +238,8 @@ static void check_worst(const tn_kernel_row *row)
         cpu_case it;
         if (c / 8 == 4 && test_reduced() && c % 8 > 0)
             break;
+        if (test_fewest() && c % 8 > 0 && !test_sampled((uint64_t)c, 4))
+            continue;
         make(&it, TN_I8, &s);
         for (int64_t i = 0; i < s.m * s.k; i++)
             cpu_put(&it, TN_MATMUL_A, i, pair[i % s.k % 2]);
@@ -278,7 +284,7 @@ static void check_finish(const tn_kernel_row *row)
 {
     static const double alphas[] = {1, -0.75, 0, 2}, betas[] = {0, 1, -1.5, 3};
     static const int64_t depths[] = {0, 9, 1100};
-    for (int c = 0; c < 2 * 4 * 4 * 7 * 5; c += test_reduced() ? 11 : 1) {
+    for (int c = 0; c < 2 * 4 * 4 * 7 * 5; c += test_fewest() ? 37 : test_reduced() ? 11 : 1) {
         if (!test_reduced() && !test_sampled((uint64_t)c, 5))
             continue;
         const tn_dtype out = c % 2 ? TN_F32 : usual_out(row->dtypes[0]);
@@ -499,6 +505,8 @@ static void check_edges(const tn_kernel_row *row)
 {
     static const int64_t sizes[] = {1, 3, 5, 13, 17, 35, 70};
     for (int c = 0; c < 60; c++) {
+        if (test_fewest() && !test_sampled((uint64_t)c, 4))
+            continue;
         const shapes s = {
             usual_out(row->dtypes[0]),
             one_of(sizes, 7),
