@@ -25,7 +25,7 @@ TN_BEGIN_DECLS
  * Operands and out have one dtype: f64, f32, f16, bf16, c64, c128 or an integer, whose sums and
  * products wrap. Intermediate results have the same dtype.
  *
- * More than two operands are contracted in pairs. Each pair is one or more calls of tn_matmul,
+ * More than two operands are contracted in pairs. Each pair is one or more calls of matmul,
  * tn_binary, tn_reduce and tn_permute, which choose their kernels as always. */
 typedef struct tn_einsum_args {
     size_t struct_size;
