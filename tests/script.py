@@ -88,13 +88,14 @@ def environment(**changes):
 
 def run(*command, env=None, **options):
     """Runs to the end whatever the exit code; what was written is text. A command that hangs is ended after
-    HANG_SECONDS."""
+    `timeout` or HANG_SECONDS."""
+    options.setdefault("timeout", HANG_SECONDS)
     options.setdefault("stdout", subprocess.PIPE)
     options.setdefault("stderr", subprocess.PIPE)
     options.setdefault("stdin", subprocess.DEVNULL)
     return subprocess.run(
-        command, env=environment() if env is None else env, timeout=HANG_SECONDS, check=False,
-        text=True, errors="replace", **options)
+        command, env=environment() if env is None else env, check=False, text=True, errors="replace",
+        **options)
 
 
 def find_programs(*names):

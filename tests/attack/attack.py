@@ -36,6 +36,7 @@ import script  # noqa: E402
 
 PROGRAM = ("numerics", "arguments", "bits", "threads", "forks", "texts")
 SCRIPTS = {"files": "files.py", "modules": "modules.py", "python": "python_calls.py"}
+BATCH_SECONDS = 600  # a batch takes seconds, minutes on a busy machine with a sanitizer
 CPU_ONLY = ("forks", "files", "modules", "bits", "arguments")
 
 
@@ -83,10 +84,10 @@ class Campaign:
         if command is None:
             return
         try:
-            done = script.run(*command, env=self.environment(build))
+            done = script.run(*command, env=self.environment(build), timeout=BATCH_SECONDS)
             code, text = done.returncode, done.stdout + done.stderr
         except subprocess.TimeoutExpired as expired:
-            code, text = f"hung for {script.HANG_SECONDS} s", str(expired.stdout) + str(expired.stderr)
+            code, text = f"hung for {BATCH_SECONDS} s", str(expired.stdout) + str(expired.stderr)
         self.batches[kind] += 1
         if code:
             self.failed.append(kind)
