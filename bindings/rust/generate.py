@@ -9,6 +9,7 @@ suite rust.crate compares the layout of the structs with that of the C compiler.
 """
 
 import argparse
+import glob
 import os
 import re
 import sys
@@ -26,23 +27,6 @@ NUMBERS = {"void": "c_void", "char": "c_char", "unsigned char": "u8", "int32_t":
 KEYWORDS = {"type", "in", "ref", "where", "move", "loop", "match", "use"}
 HEAD = "// Written by generate.py from the C headers.\n"
 UNUSED = {"struct_size", "reserved", "workspace", "workspace_bytes"}  # fields of arguments that are no options
-
-# The operands that a call must have: inputs, then outputs. Other operands are options; `writes` are outputs among them.
-OPERATORS = {
-    "attention": ("q k v", "out", "lse"),
-    "attention_backward": ("q k v out lse dout", "dq dk dv", ""),
-    "attention_merge": ("in lse_in other lse_other", "out", "lse"),
-    "binary": ("in other", "out", ""),
-    "cast": ("in", "out", ""),
-    "fill": ("", "out", ""),
-    "matmul": ("a b", "out", ""),
-    "norm": ("in", "out", ""),
-    "permute": ("in", "out", ""),
-    "reduce": ("in", "out", ""),
-    "rotary": ("in cos sin", "out", ""),
-    "softmax": ("in", "out", ""),
-    "unary": ("in", "out", ""),
-}
 
 
 def rust_name(name):
@@ -166,16 +150,29 @@ class Writer:
         return [f"#[repr(C)]\npub struct {name} {{\n    _opaque: [u8; 0],\n}}\n" for name in sorted(self.opaque | unused)]
 
 
+def operands_of(name):
+    """The inputs and outputs that a call must have, and the options that it may write to, as the comment on the struct
+    of its arguments states them."""
+    for header in sorted(glob.glob(os.path.join(INCLUDE, "tenon", "*.h"))):
+        with open(header, encoding="utf-8") as file:
+            comment = re.search(rf"/\*((?:(?!\*/).)*)\*/\ntypedef struct tn_{name}_args {{", file.read(), re.S)
+        if comment:
+            text = re.sub(r"[\s*]+", " ", comment.group(1))
+            found = re.search(r"Required operands: ([\w, ]+); writes ([\w, ]+)(?:; may write ([\w, ]+))?\.", text)
+            if found:
+                return [[] if one in (None, "none") else one.split(", ") for one in found.groups()]
+    raise SystemExit(f"tn_{name}_args: expected \"Required operands: ...; writes ....\" in the comment on it")
+
+
 class Operator:
     """The safe function of an operator, and the struct of its options."""
 
     def __init__(self, writer, name):
         self.name, self.type = name, camel(name)
-        inputs, outputs, self.writes = (text.split() for text in OPERATORS[name])
-        self.inputs, self.outputs = inputs, outputs
+        self.inputs, self.outputs, self.writes = operands_of(name)
         self.fields = writer.headers.structs[f"tn_{name}_args"]
         self.options = [(field, self.option(writer, field, kind)) for field, kind in self.fields
-                        if field not in {*inputs, *outputs, *UNUSED} and not self.is_count(field)]
+                        if field not in {*self.inputs, *self.outputs, *UNUSED} and not self.is_count(field)]
 
     def is_count(self, field):
         """Whether it is the length of the array before it."""
@@ -262,9 +259,7 @@ fn settings(context: Option<&Context>) -> *const raw::tn_context {
 def operators(writer):
     found = {name[3:-8] for name in set(writer.headers.functions) - {"tn_explain"}
              if name.endswith("_explain") and name[:-8] + "_prepare" in writer.headers.functions}
-    if found != set(OPERATORS):
-        raise SystemExit(f"OPERATORS in {os.path.basename(__file__)}: expected {sorted(found)}")
-    return OPERATORS_HEAD + "".join(Operator(writer, name).text() for name in sorted(OPERATORS))
+    return OPERATORS_HEAD + "".join(Operator(writer, name).text() for name in sorted(found))
 
 
 def main():

@@ -42,11 +42,12 @@ enum { TN_LAYOUT_BHLD = 0, TN_LAYOUT_BLHD, TN_LAYOUT_COUNT };
 
 /* Q, K and V have the same dtype: f64, f32, f16 or bf16. out has that dtype too, or f32 if it is a
  * 16-bit one. lse is f32, or f64 for f64 inputs. The number of heads of Q is a multiple of that of
- * K and V. A mask tensor broadcasts to [batch, heads, queries, keys]. In a boolean mask, true means
- * that the key is seen. A float mask (Q's dtype or f32) is added to the scores. A padding mask,
- * which says which keys exist, is [batch, 1, 1, keys]. Packed: sequence b has the rows from
+ * K and V. A mask tensor broadcasts to [batch, heads, queries, keys]. In a boolean mask, true
+ * means that the key is seen. A float mask (Q's dtype or f32) is added to the scores. A padding
+ * mask, which says which keys exist, is [batch, 1, 1, keys]. Packed: sequence b has the rows from
  * starts_q[b] up to, not including, starts_q[b + 1]; rows of out and lse before the first sequence
- * and after the last one are not written. module/op/attention.h specifies the computation. */
+ * and after the last one are not written. module/op/attention.h specifies the computation.
+ * Required operands: q, k, v; writes out; may write lse. */
 typedef struct tn_attention_args {
     size_t struct_size;
     const tn_tensor *q;
@@ -84,7 +85,7 @@ TN_ENDS_WITH(tn_attention_args, seed_tensor);
 
 /* Backward pass of tn_attention: computes dq, dk and dv from dout. q, k, v, out, lse, mask and the
  * other parameters must be those of the forward call that computed out and lse. Packed sequences,
- * pages and sinks are not supported. */
+ * pages and sinks are not supported. Required operands: q, k, v, out, lse, dout; writes dq, dk, dv. */
 typedef struct tn_attention_backward_args {
     size_t struct_size;
     const tn_tensor *q;
@@ -116,9 +117,9 @@ typedef struct tn_attention_backward_args {
 TN_ENDS_WITH(tn_attention_backward_args, seed_tensor);
 
 /* Merges two attention results over different keys into the result over all keys: computes out and
- * lse from (in, lse_in) and (other, lse_other). in, other and out are [batch, heads, queries, size]
- * in the order of `layout`; each lse is [batch, heads, queries]. The inputs must not share memory
- * with the outputs. */
+ * lse from (in, lse_in) and (other, lse_other). in, other and out are [batch, heads, queries,
+ * size] in the order of `layout`; each lse is [batch, heads, queries]. The inputs must not share
+ * memory with the outputs. Required operands: in, lse_in, other, lse_other; writes out; may write lse. */
 typedef struct tn_attention_merge_args {
     size_t struct_size;
     const tn_tensor *in;

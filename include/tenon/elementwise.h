@@ -19,7 +19,7 @@
 TN_BEGIN_DECLS
 
 /* out = in with permuted dimensions: dimension i of out is dimension order[i] of in. Both have the
- * same dtype. */
+ * same dtype. Required operands: in; writes out. */
 typedef struct tn_permute_args {
     size_t struct_size;
     const tn_tensor *in;
@@ -34,9 +34,9 @@ typedef struct tn_permute_args {
 TN_ENDS_WITH(tn_permute_args, workspace_bytes);
 
 /* out = in converted to out's dtype. To floats: round to nearest even. To integers: truncate
- * towards zero, out-of-range values saturate, NaN becomes 0. To bool: nonzero is true (for complex,
- * if either part is nonzero). Otherwise a complex number is converted by its real part. Out may be
- * in. */
+ * towards zero, out-of-range values saturate, NaN becomes 0. To bool: nonzero is true (for
+ * complex, if either part is nonzero). Otherwise a complex number is converted by its real part.
+ * Out may be in. Required operands: in; writes out. */
 typedef struct tn_cast_args {
     size_t struct_size;
     const tn_tensor *in;
@@ -47,7 +47,7 @@ typedef struct tn_cast_args {
 } tn_cast_args;
 TN_ENDS_WITH(tn_cast_args, workspace_bytes);
 
-/* out = value, converted as by a cast from f64. */
+/* out = value, converted as by a cast from f64. Required operands: none; writes out. */
 typedef struct tn_fill_args {
     size_t struct_size;
     const tn_tensor *out;
@@ -59,8 +59,9 @@ typedef struct tn_fill_args {
 } tn_fill_args;
 TN_ENDS_WITH(tn_fill_args, workspace_bytes);
 
-/* out = kind(in), with in's shape and dtype; out may be f32 if in is a 16-bit float. Out may be in.
- * All kinds support floats; neg, abs and relu also integers; neg also complex numbers. */
+/* out = kind(in), with in's shape and dtype; out may be f32 if in is a 16-bit float. Out may be
+ * in. All kinds support floats; neg, abs and relu also integers; neg also complex numbers.
+ * Required operands: in; writes out. */
 typedef struct tn_unary_args {
     size_t struct_size;
     const tn_tensor *in;
@@ -75,7 +76,8 @@ TN_ENDS_WITH(tn_unary_args, workspace_bytes);
 
 /* out = in kind other. in, other and out have the same dtype; out may be f32 for 16-bit floats. in
  * and other broadcast to out's shape (missing dimensions and dimensions of 1 repeat). Out may be
- * in, but not other. Supports integers and floats, and complex numbers except for max and min. */
+ * in, but not other. Supports integers and floats, and complex numbers except for max and min.
+ * Required operands: in, other; writes out. */
 typedef struct tn_binary_args {
     size_t struct_size;
     const tn_tensor *in;

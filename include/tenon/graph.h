@@ -1,8 +1,8 @@
 /* Graphs: a sequence of Tenon calls on one stream, recorded once and run repeatedly as one unit.
  *
- *     tn_matmul(...), tn_softmax(...)              once, or their _prepare: plans must exist
+ *     tn_unary(...), tn_softmax(...)               once, or their _prepare: plans must exist
  *     tn_graph_begin(stream, &err)
- *     tn_matmul(...), tn_softmax(...)              recorded, not run
+ *     tn_unary(...), tn_softmax(...)               recorded, not run
  *     tn_graph_end(stream, &graph, &err)
  *     tn_graph_run(graph, stream, &err)            any number of times, on any stream of the device
  *

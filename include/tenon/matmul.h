@@ -29,7 +29,7 @@ TN_BEGIN_DECLS
  * Products of i8 are summed in i32 and wrap on overflow, even if out is f32: -128 * -128 overflows
  * from k = 131072 on. For an i32 out, the sum times alpha is truncated to an integer. bf16 kernels
  * that use AMX or AVX-512 BF16 treat subnormal elements as 0, because the instructions do; use the
- * setting `rules` to forbid them if that matters. */
+ * setting `rules` to forbid them if that matters. Required operands: a, b; writes out. */
 typedef struct tn_matmul_args {
     size_t struct_size;
     const tn_tensor *a;

@@ -17,8 +17,9 @@ TN_BEGIN_DECLS
 /* Bit of tn_norm_args.set: use `epsilon` as given, even if it is 0. */
 #define TN_NORM_SET_EPSILON UINT32_C(1)
 
-/* Normalizes along the last dimension. layer: out = (in - mean) / sqrt(variance + epsilon) * weight
- * + bias; rms: out = in / sqrt(mean of squares + epsilon) * weight + bias. */
+/* Normalizes along the last dimension. layer: out = (in - mean) / sqrt(variance + epsilon) *
+ * weight + bias; rms: out = in / sqrt(mean of squares + epsilon) * weight + bias.
+ * Required operands: in; writes out. */
 typedef struct tn_norm_args {
     size_t struct_size;
     const tn_tensor *in;
@@ -38,7 +39,7 @@ TN_ENDS_WITH(tn_norm_args, workspace_bytes);
  * (x, y) becomes (x cos - y sin, x sin + y cos). The other elements are copied. halves: x is
  * element i, y is element i + size / 2; pairs: x is element 2 i, y is element 2 i + 1. The last
  * dimension of cos and sin is size / 2; their other dimensions broadcast to in's: [length, size /
- * 2] for in of [batch, heads, length, head size]. */
+ * 2] for in of [batch, heads, length, head size]. Required operands: in, cos, sin; writes out. */
 typedef struct tn_rotary_args {
     size_t struct_size;
     const tn_tensor *in;

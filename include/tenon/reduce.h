@@ -13,7 +13,7 @@ TN_BEGIN_DECLS
 
 /* out = the sum, mean, ... of in over some of its dimensions. out has in's dtype, or a wider one:
  * f32 for 16-bit floats, i64 for integers. Sums of bool are counts, in i64. Max and min over zero
- * elements fail. out must not share memory with in. */
+ * elements fail. out must not share memory with in. Required operands: in; writes out. */
 typedef struct tn_reduce_args {
     size_t struct_size;
     const tn_tensor *in;
@@ -27,8 +27,9 @@ typedef struct tn_reduce_args {
 } tn_reduce_args;
 TN_ENDS_WITH(tn_reduce_args, workspace_bytes);
 
-/* out = exp(in - max) / sum along one dimension, or its logarithm. Supports f64, f32, f16 and bf16;
- * out has in's dtype, or f32 for 16-bit floats. out may be in: same memory, same layout. */
+/* out = exp(in - max) / sum along one dimension, or its logarithm. Supports f64, f32, f16 and
+ * bf16; out has in's dtype, or f32 for 16-bit floats. out may be in: same memory, same layout.
+ * Required operands: in; writes out. */
 typedef struct tn_softmax_args {
     size_t struct_size;
     const tn_tensor *in;

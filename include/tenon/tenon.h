@@ -58,4 +58,23 @@
 #include "version.h"
 #include "worker.h"
 
+/* Calls X(name) for each operator: tn_name, tn_name_explain and tn_name_prepare with a
+ * tn_name_args. */
+/* clang-format off */
+#define TN_OPERATOR_LIST(X) \
+    X(attention) \
+    X(attention_backward) \
+    X(attention_merge) \
+    X(binary) \
+    X(cast) \
+    X(fill) \
+    X(matmul) \
+    X(norm) \
+    X(permute) \
+    X(reduce) \
+    X(rotary) \
+    X(softmax) \
+    X(unary)
+/* clang-format on */
+
 #endif

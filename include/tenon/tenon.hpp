@@ -806,25 +806,9 @@ template <class Args> class operation
     run_function *prepare_;
 };
 
-/* One line for each operator of the C interface. */
-#define TN_CPP_OPERATOR_(name)                              \
-    inline constexpr operation name                         \
-    {                                                       \
-        tn_##name, tn_##name##_explain, tn_##name##_prepare \
-    }
-TN_CPP_OPERATOR_(attention);
-TN_CPP_OPERATOR_(attention_backward);
-TN_CPP_OPERATOR_(attention_merge);
-TN_CPP_OPERATOR_(binary);
-TN_CPP_OPERATOR_(cast);
-TN_CPP_OPERATOR_(fill);
-TN_CPP_OPERATOR_(matmul);
-TN_CPP_OPERATOR_(norm);
-TN_CPP_OPERATOR_(permute);
-TN_CPP_OPERATOR_(reduce);
-TN_CPP_OPERATOR_(rotary);
-TN_CPP_OPERATOR_(softmax);
-TN_CPP_OPERATOR_(unary);
+#define TN_CPP_OPERATOR_(name) \
+    inline constexpr operation name{tn_##name, tn_##name##_explain, tn_##name##_prepare};
+TN_OPERATOR_LIST(TN_CPP_OPERATOR_)
 #undef TN_CPP_OPERATOR_
 
 } // namespace TN_CPP_MODE_

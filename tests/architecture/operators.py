@@ -6,7 +6,7 @@
 
 Outside its own folders and those of vendors' libraries, at most LIMIT hand-written product files may
 contain TN_OP_X or tn_x as a whole word. Each operator has a unit test, tests/unit/op_X.c or a part of an
-ops_*.c, and unit.stack calls it.
+ops_*.c, unit.stack calls it, and TN_OPERATOR_LIST has it.
 """
 
 import os
@@ -71,17 +71,20 @@ def write(path, text):
         file.write(text)
 
 
-def untested(root, nouns):
+def missing(root, nouns):
     """[(operator, what is missing)]. Calls in tests have the form tn_x(...) or MACRO(x, ...)."""
     unit = os.path.join(root, "tests", "unit")
     suites = {n: read(os.path.join(unit, n)) for n in sorted(os.listdir(unit))
               if re.match(r"ops?_\w+\.c$", n)}
     stack = read(os.path.join(unit, "stack_calls.def")) + "".join(
         line for text in suites.values() for line in text.splitlines() if "unit.stack: OPERATOR" in line)
+    listed = read(os.path.join(root, "include", "tenon", "tenon.h"))
     for noun in nouns:
         call = re.compile(r"\btn_%s\b|\(%s," % (noun, noun))
         if not any(call.search(text) for text in suites.values()):
             yield noun, "a unit test: add tests/unit/op_%s.c" % noun
+        if not re.search(r"\bX\(%s\)" % noun, listed):
+            yield noun, "a line of TN_OPERATOR_LIST: add X(%s) to include/tenon/tenon.h" % noun
         if not re.search(r"OPERATOR\(%s,|\btn_%s\(" % (noun, noun), stack):
             yield noun, 'a call in unit.stack: add "unit.stack: OPERATOR(%s, ...)" to its unit test' % noun
 
@@ -89,9 +92,9 @@ def untested(root, nouns):
 def report(root):
     found = count(root)
     faults = 0
-    for noun, missing in untested(root, found):
+    for noun, what in missing(root, found):
         faults += 1
-        print("%s: expected %s" % (noun, missing))
+        print("%s: expected %s" % (noun, what))
     for noun, paths in found.items():
         if len(paths) > LIMIT:
             faults += 1
@@ -112,7 +115,9 @@ def self_test():
         test = os.path.join(root, "tests", "unit", "op_sum.c")
         os.makedirs(os.path.dirname(test))
         write(os.path.join(root, "tests", "unit", "stack_calls.def"), "")
+        write(os.path.join(root, "include", "tenon", "tenon.h"), "")
         is_missing = report(root)
+        write(os.path.join(root, "include", "tenon", "tenon.h"), "X(sum)")
         write(test, "tn_sum(NULL);")
         has_no_stack = report(root)
         write(test, "/* unit.stack: OPERATOR(sum, .in = &in) */ tn_sum(NULL);")
@@ -120,7 +125,7 @@ def self_test():
         os.makedirs(os.path.join(root, "cli"))
         write(os.path.join(root, "cli", "sum_too.c"), "x = TN_OP_SUM;")
         exceeds = report(root)
-    ok = (is_missing, has_no_stack, fits, exceeds) == (2, 1, 0, 1)
+    ok = (is_missing, has_no_stack, fits, exceeds) == (3, 1, 0, 1)
     print("operators: self-test %s" % ("ok" if ok else "FAILED"))
     return 0 if ok else 1
 
