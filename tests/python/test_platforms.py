@@ -422,8 +422,8 @@ def test_the_reference_is_a_backend(cpu, random, asked):
         assert not hasattr(attention, name)
 
 
-def test_flash_attention_on_cuda_is_that_of_cudnn(script, stubs):
-    """Until CUDA has a kernel of its own with this name."""
+def test_flash_attention_on_cuda(script, stubs):
+    """By the kernel for Hopper or by cuDNN, each with its own switch."""
     script("""
 import tenon
 from tenon.platforms import AttentionBackendEnum, platform
@@ -431,7 +431,10 @@ tenon.settings.set("admission", "never")
 cuda, flash = platform("cuda"), AttentionBackendEnum.FLASH_ATTN
 assert cuda.get_attn_backend_cls(flash, 64, "bf16") == "tenon.platforms.attention.FLASH_ATTN"
 assert cuda.get_attn_backend_cls(None, 64, "bf16") == "tenon.platforms.attention.TORCH_SDPA"
-for dtype, setting, why in (("bf16", {"cuda.cudnn_sdp": False}, "cuda.cudnn_sdp is off"), ("f32", {}, "f32")):
+for switch in ("cuda.cudnn_sdp", "cuda.flash_sdp"):
+    with tenon.settings.scope({switch: False}):
+        assert cuda.get_attn_backend_cls(flash, 64, "bf16") == "tenon.platforms.attention.FLASH_ATTN"
+for dtype, setting, why in (("bf16", {"cuda.cudnn_sdp": False, "cuda.flash_sdp": False}, "_sdp is off"), ("f32", {}, "f32")):
     with tenon.settings.scope(setting):
         try:
             raise SystemExit(cuda.get_attn_backend_cls(flash, 64, dtype))
