@@ -24,6 +24,7 @@ _HOMES = {
     "Tensor": "_tensor", "empty": "_tensor",
     **dict.fromkeys(("Device", "Event", "Stream", "default_device", "describe", "device", "devices",
                      "seed_everything", "synchronize"), "_devices"),
+    "einsum": "_einsum", "einsum_path": "_einsum",
     "Decision": "_explain", "explain": "_explain", "fallbacks": "_explain", "prepare": "_explain",
     "doctor": "_doctor", "libraries": "_doctor", "library": "_doctor",
 }

@@ -17,6 +17,8 @@ from ._devices import synchronize as synchronize
 from ._doctor import doctor as doctor
 from ._doctor import libraries as libraries
 from ._doctor import library as library
+from ._einsum import einsum as einsum
+from ._einsum import einsum_path as einsum_path
 from ._explain import Decision as Decision
 from ._explain import explain as explain
 from ._explain import fallbacks as fallbacks

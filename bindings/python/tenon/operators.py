@@ -14,8 +14,8 @@ array([[3., 3., 3., 3.],
 from __future__ import annotations
 
 # The operators, which are names of the package too. Before the imports, because these may look for a name in the package.
-__all__ = ["attention", "attention_backward", "attention_merge", "binary", "cast", "copy", "einsum",
-           "einsum_path", "fill", "layer_norm", "matmul", "permute", "reduce", "rms_norm", "rotary", "softmax", "unary"]
+__all__ = ["attention", "attention_backward", "attention_merge", "binary", "cast", "copy", "fill", "layer_norm",
+           "matmul", "permute", "reduce", "rms_norm", "rotary", "softmax", "unary"]
 
 from ctypes import addressof, byref, c_int32, c_void_p, sizeof
 from ctypes import cast as cast_address
@@ -26,7 +26,6 @@ from . import _abi, _dtypes, _given, errors, settings
 from ._arrays import Kind, kind_of, new_axis, reference, stream_address, view, view_or_none
 from ._calls import (Call, broadcast, call_in_order, faces, make, make_args, one_output, operator, place, run, sources,
                      target, word_number)
-from ._einsum import einsum, einsum_path
 from ._elementwise import binary, reduce, unary
 from ._handles import call
 from ._library import lib
