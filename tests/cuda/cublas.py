@@ -285,12 +285,13 @@ class Decisions(script.Case):
         """Of large 16-bit products; of what is aligned nothing is copied, and small ones are computed as they lie."""
         great, direct = "m=3333,n=5555,k=7777", LT + ".half-reduced"
         for dtype in ("bf16", "f16"):
-            for fields in (great, great + ",tb=1", great + ",bias=1,act=relu", great + ",act=gelu", great + ",beta=0.5",
-                           "m=1500,n=1501,k=1502", "m=4096,n=4096,k=4096,align=2;64;64", "m=1501,n=1500,k=1500,ta=1"):
+            for fields in (great, great + ",tb=1", great.replace("5555", "5552") + ",bias=1,act=relu", great + ",act=gelu", great + ",beta=0.5",
+                           "m=1500,n=1501,k=1502", "m=4096,n=4096,k=4096,align=2;64;64", "m=1501,n=1500,k=1500,ta=1",
+                           "m=4100,n=4100,k=4100", "m=4096,n=4096,k=4097,sa=4104;1"):
                 self.assertEqual(self.chosen(f"matmul:{dtype}:{fields}"), direct + ".padded", fields)
             for fields in ("m=333,n=555,k=777", "m=1,n=8191,k=8191", "m=8191,n=9,k=8191", "m=8191,n=8191,k=11",
-                           "m=4096,n=4096,k=4096", "m=4100,n=4100,k=4100"):
-                self.assertRegex(self.chosen(f"matmul:{dtype}:{fields}"), LT + "[.]half(-reduced)?$", fields)
+                           "m=4096,n=4096,k=4096", great + ",bias=1"):
+                self.assertRegex(self.chosen(f"matmul:{dtype}:{fields}"), "cublas(lt)?[.]half(-reduced)?$", fields)
         for dtype, setting, name in (
                 ("bf16", "cuda.matmul.allow_bf16_reduced_precision_reduction=false", ".half.padded"),
                 ("f16", "cuda.matmul.allow_fp16_reduced_precision_reduction_split_k=false", ".half-whole.padded"),
@@ -308,7 +309,7 @@ class Decisions(script.Case):
         great = f"matmul:bf16:m={m},n={n},k={k}"
         for problem, names, size in (
                 (great, "A, B and out", sum(copies.values())),
-                (great.replace("n=5555", "n=5552"), "A", copies["A"]),
+                (great.replace("n=5555", "n=5552"), "A and B", copies["A"] + up(2 * up(k, 8) * 5552, 256)),
                 (great.replace("k=7777", "k=7776"), "B and out", up(2 * 7776 * up(n, 8), 256) + copies["out"]),
                 (great + ",out=f32", "A, B and out", copies["A"] + copies["B"] + up(4 * m * up(n, 8), 256)),
                 ("matmul:bf16:m=512,n=384,k=256,align=2;64;8", "A and out", 2 * 512 * (256 + 384)),
@@ -320,12 +321,14 @@ class Decisions(script.Case):
                 self.assertEqual(row["note"], f"aligned copies of {names} take {size} bytes of workspace", problem)
                 self.assertEqual(row["workspace"], plain["workspace"] + size, problem)
         row = self.rows(great + ",act=gelu")[LT + ".half.padded"]  # sums of f32 are in workspace anyway
-        size = up(4 * m * up(n, 4), 256)
+        size = up(4 * m * up(n, 8), 256)
         self.assertEqual(row["note"], f"sums of f32 go to {size} bytes of workspace, and a kernel of Tenon's does what "
                          f"follows; aligned copies of A and B take {copies['A'] + up(2 * up(k, 8) * up(n, 8), 256)} bytes "
                          "of workspace")
         why = self.refused(self.rows("matmul:bf16:m=512,n=384,k=256"), LT + ".half.padded")
         self.assertEqual((why["code"], why["needed"], why["found"]), ("alignment", 8, 16))
+        why = self.refused(self.rows(great + ",bias=1"), LT + ".half.padded")  # which the library's epilogue reads
+        self.assertEqual((why["code"], why["what"]), ("shape", "sizes"))
         why = self.refused(self.rows("matmul:bf16:m=20001,n=20001,k=20001"), LT + ".half.padded")
         self.assertEqual((why["code"], why["needed"]), ("memory", 2 * up(2 * 20001 * 20008, 256) + up(2 * 20008 * 20008, 256)))
 

@@ -346,7 +346,7 @@ static void misaligned_operands_are_copied(void **state)
                                            "matmul:bf16:m=8,n=16,k=24,batch=3,sa=193;24;1",
                                            "matmul:bf16:m=7,n=9,k=11,batch=2x3,sa=0;0;11;1",
                                            "matmul:f16:m=7,n=9,k=11,batch=3,sb=0;1;11",
-                                           "matmul:f16:m=9,n=15,k=8,bias=1,act=relu",
+                                           "matmul:f16:m=9,n=16,k=9,bias=1,act=relu",
                                            "matmul:bf16:m=1,n=1,k=1,align=2;2;2",
                                            "matmul:bf16:m=1,n=9,k=9",
                                            "matmul:f16:m=9,n=1,k=9",

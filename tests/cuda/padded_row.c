@@ -18,7 +18,7 @@ static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refus
     lt_shape shape;
     (void)row;
     const tn_status status = lt_shape_of(query->op, &shape, why);
-    return status ? status : lt_admit_pads(query->op, why);
+    return status ? status : lt_admit_pads(query->op, false, why);
 }
 
 static uint64_t workspace(const tn_kernel_row *row, const tn_query *query)
@@ -26,7 +26,7 @@ static uint64_t workspace(const tn_kernel_row *row, const tn_query *query)
     tn_op product = *query->op;
     lt_pads pads;
     (void)row;
-    lt_pad(&product, &pads);
+    lt_pad(&product, false, &pads);
     return (uint64_t)pads.bytes;
 }
 
@@ -48,7 +48,7 @@ static tn_status make(const tn_run *run, void **out, uint64_t *out_bytes, tn_err
         return tn_fail(err, TN_OUT_OF_MEMORY, 0, run->row->name, "no memory for a plan");
     memset(plan, 0, sizeof *plan);
     plan->op = *run->op;
-    lt_pad(&plan->op, &pads);
+    lt_pad(&plan->op, false, &pads);
     told.op = &plan->op;
     *out_bytes = sizeof *plan;
     tn_status status = lt_shape_of(&plan->op, &shape, NULL); /* the library can express it */

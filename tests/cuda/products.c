@@ -370,7 +370,7 @@ static void misaligned_operands_are_copied_to_workspace(void **state)
         {2000, 2000, 2000, {1, 0, 0}, 0, 1, {true, false, false}},
         {2000, 2000, 2000, {0, 1, 0}, 0, 1, {false, true, false}},
         {2000, 2000, 2000, {1, 0, 1}, 0, 2, {true, false, true}},
-        {2000, 2000, 2001, {0, 0, 0}, 0, 1, {true, false, false}},
+        {2000, 2000, 2001, {0, 0, 0}, 0, 2, {true, true, false}}, /* k is rounded up */
         {2000, 2000, 2000, {0, 0, 0}, 0, 0, {false, false, false}},
     };
     (void)state;

@@ -82,7 +82,8 @@ tn_status cuda_blas_admit_padded(const tn_kernel_row *row, const tn_query *query
         return status;
     if (lt_is_finished(query->op))
         lt_sums_of(query->op, &sums);
-    return lt_admit_pads(lt_is_finished(query->op) ? &sums : query->op, why);
+    return lt_admit_pads(lt_is_finished(query->op) ? &sums : query->op,
+                         lt_sums_bytes(query->op) > 0, why);
 }
 
 /* For 8-bit products, rows of A and columns of B must be contiguous, and sizes, strides and alignment

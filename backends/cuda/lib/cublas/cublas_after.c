@@ -35,7 +35,7 @@ bool lt_is_finished(const tn_op *op)
 }
 
 /* The sizes of lines of sums are multiples of this, so that the library can use its fastest kernels. */
-enum { LINE_TOGETHER = 4 };
+enum { LINE_TOGETHER = 8 };
 
 static int64_t line_of(const tn_op *op)
 {

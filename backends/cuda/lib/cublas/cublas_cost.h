@@ -9,7 +9,7 @@
 /* Returns the bytes, at most 16, to which all contiguous lines of a matrix operand are aligned. */
 int64_t cuda_blas_aligned(const tn_layout *layout);
 
-/* Returns whether a product of 16 bits has an operand that is aligned to less than 16 bytes. */
+/* Returns whether it is a product of 16 bits, and lines of A, B or out begin or end at less than 16 bytes. */
 bool cuda_blas_is_misaligned(const tn_op *op);
 
 /* Returns the microseconds on the device according to the row's figures, for rows whose `cost` adds to them. They are

@@ -216,7 +216,7 @@ static void product_of(const tn_kernel_row *row, const tn_op *op, tn_op *out, lt
     sums_of(op, out);
     *pads = (lt_pads){.from[TN_MATMUL_OUT] = out->operand[TN_MATMUL_OUT]};
     if (pads_operands(row))
-        lt_pad(out, pads);
+        lt_pad(out, lt_sums_bytes(op) > 0, pads);
 }
 
 /* Clamps to 2^62, which is always rejected as too much memory. */
@@ -254,7 +254,8 @@ double lt_cost(const tn_kernel_row *row, const tn_query *query)
     sums_of(query->op, &sums);
     if (!finished && !cuda_blas_is_misaligned(&sums))
         return 0;
-    const double work = pads_operands(row) ? lt_pads_us(row, &sums) : cuda_blas_work_us(row, &sums);
+    const double work = pads_operands(row) ? lt_pads_us(row, &sums, lt_sums_bytes(query->op) > 0)
+                                           : cuda_blas_work_us(row, &sums);
     return row->overhead_us + work + (finished ? LAUNCH + moved / row->bytes_per_us : 0);
 }
 

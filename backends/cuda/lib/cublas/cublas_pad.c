@@ -19,20 +19,45 @@ static int32_t along_of(const tn_layout *layout)
     return layout->rank - (lt_lies_by_rows(layout) ? 1 : 2);
 }
 
-/* The library's kernels read a bias along the columns of out, so these are not added to. */
-static void round_sizes(const lt_pads *pads, tn_op *io)
+/* The sizes that have to be rounded up: the elements of an operand are contiguous along them, and lines that are not whole
+ * are as slow as misaligned ones (seen on an H200, with aligned leading dimensions). */
+typedef struct odd_sizes {
+    bool m, n, k;
+} odd_sizes;
+
+static odd_sizes odd_sizes_of(const tn_op *op)
 {
-    const bool a_by_rows = lt_lies_by_rows(&pads->from[TN_MATMUL_A]);
-    const bool b_by_rows = lt_lies_by_rows(&pads->from[TN_MATMUL_B]);
-    const bool by_rows = lt_lies_by_rows(&pads->from[TN_MATMUL_OUT]);
-    const bool *copied = pads->copied, has_bias = io->operand[TN_MATMUL_BIAS].dtype;
+    const tn_matmul_op *mm = TN_PARAMS(op, matmul);
+    const bool a_by_rows = lt_lies_by_rows(&op->operand[TN_MATMUL_A]);
+    const bool b_by_rows = lt_lies_by_rows(&op->operand[TN_MATMUL_B]);
+    const bool by_rows = lt_lies_by_rows(&op->operand[TN_MATMUL_OUT]);
+    return (odd_sizes){.m = mm->m % TOGETHER && (!a_by_rows || !by_rows),
+                       .n = mm->n % TOGETHER && (b_by_rows || by_rows),
+                       .k = mm->k % TOGETHER && (a_by_rows || !b_by_rows)};
+}
+
+/* Marks the operands that are copied: misaligned ones, and all that have a size which is rounded up. */
+static void mark_copied(const tn_op *op, bool own_out, lt_pads *out)
+{
+    const odd_sizes odd = odd_sizes_of(op);
+    bool *copied = out->copied;
+    for (int32_t i = 0; i < LT_PADS; i++)
+        copied[i] = cuda_blas_aligned(&op->operand[i]) < CUDA_VECTOR;
+    copied[TN_MATMUL_A] = copied[TN_MATMUL_A] || odd.m || odd.k;
+    copied[TN_MATMUL_B] = copied[TN_MATMUL_B] || odd.n || odd.k;
+    copied[TN_MATMUL_OUT] = !own_out && (copied[TN_MATMUL_OUT] || odd.m || odd.n);
+    const bool by_rows = lt_lies_by_rows(&op->operand[TN_MATMUL_OUT]);
+    out->impossible = (op->operand[TN_MATMUL_BIAS].dtype && (by_rows ? odd.n : odd.m)) ||
+                      (own_out && (by_rows ? odd.m : odd.n));
+}
+
+static void round_sizes(tn_op *io)
+{
+    const odd_sizes odd = odd_sizes_of(io);
     tn_matmul_op *mm = TN_PARAMS_MUTABLE(io, matmul);
-    if (copied[TN_MATMUL_A] && copied[TN_MATMUL_B] && (a_by_rows || !b_by_rows))
-        mm->k = rounded(mm->k);
-    if (copied[TN_MATMUL_A] && copied[TN_MATMUL_OUT] && (!a_by_rows || !by_rows) && !has_bias)
-        mm->m = rounded(mm->m);
-    if (copied[TN_MATMUL_B] && copied[TN_MATMUL_OUT] && (b_by_rows || by_rows) && !has_bias)
-        mm->n = rounded(mm->n);
+    mm->m = odd.m ? rounded(mm->m) : mm->m;
+    mm->n = odd.n ? rounded(mm->n) : mm->n;
+    mm->k = odd.k ? rounded(mm->k) : mm->k;
 }
 
 /* Makes a copy's layout dense, with aligned lines; returns its bytes. */
@@ -53,17 +78,16 @@ static double pad_layout(const tn_layout *from, tn_layout *io)
     return ceil(matrix * (double)cuda_bytes_of(io->dtype) / ROOM_ALIGNMENT) * ROOM_ALIGNMENT;
 }
 
-void lt_pad(tn_op *io, lt_pads *out)
+void lt_pad(tn_op *io, bool own_out, lt_pads *out)
 {
     *out = (lt_pads){.bytes = 0};
-    for (int32_t i = 0; i < LT_PADS; i++) {
+    for (int32_t i = 0; i < LT_PADS; i++)
         out->from[i] = io->operand[i];
-        out->copied[i] = cuda_bytes_of(io->operand[TN_MATMUL_A].dtype) == 2 && !lt_is_empty(io) &&
-                         cuda_blas_aligned(&io->operand[i]) < CUDA_VECTOR;
-    }
+    if (cuda_bytes_of(io->operand[TN_MATMUL_A].dtype) == 2 && !lt_is_empty(io))
+        mark_copied(io, own_out, out);
     if (!lt_pads_any(out))
         return;
-    round_sizes(out, io);
+    round_sizes(io);
     const tn_matmul_op *mm = TN_PARAMS(io, matmul);
     const int64_t sizes[LT_PADS][2] = {{mm->m, mm->k}, {mm->k, mm->n}, {mm->m, mm->n}};
     for (int32_t i = 0; i < LT_PADS; i++) {
@@ -100,16 +124,20 @@ static void list_copied(const lt_pads *pads, char *out, size_t size)
     }
 }
 
-tn_status lt_admit_pads(const tn_op *op, tn_refusal *why)
+tn_status lt_admit_pads(const tn_op *op, bool own_out, tn_refusal *why)
 {
     const double most = 1 << 30;
     char names[24];
     lt_pads pads;
     tn_op padded = *op;
-    lt_pad(&padded, &pads);
+    lt_pad(&padded, own_out, &pads);
     if (!lt_pads_any(&pads))
         return cuda_refuse(why, TN_REFUSE_ALIGNMENT, "alignment", CUDA_VECTOR / 2, CUDA_VECTOR,
                            "A, B and out are aligned to 16 bytes: nothing is to be copied");
+    if (pads.impossible)
+        return cuda_refuse(why, TN_REFUSE_SHAPE, "sizes", TOGETHER, 1,
+                           "with this epilogue, the size of out's lines, or their number if A is "
+                           "column-major, must be a multiple of 8");
     if (pads.bytes > most)
         return cuda_refuse(why, TN_REFUSE_MEMORY, "copies",
                            pads.bytes < 9e18 ? (int64_t)pads.bytes : INT64_MAX, (int64_t)most,
@@ -125,13 +153,13 @@ tn_status lt_admit_pads(const tn_op *op, tn_refusal *why)
 
 /* In 16-bit products, the figures of the row are those of large ones, of which small ones do not reach all. So a
  * part of them is assumed, and copies are only predicted to pay if they clearly do. */
-double lt_pads_us(const tn_kernel_row *row, const tn_op *op)
+double lt_pads_us(const tn_kernel_row *row, const tn_op *op, bool own_out)
 {
-    enum { LAUNCH = 4 };
+    enum { LAUNCH = 3 };
     const double share = 0.8, bytes_per_us = 3e6;
     lt_pads pads;
     tn_op padded = *op;
-    lt_pad(&padded, &pads);
+    lt_pad(&padded, own_out, &pads);
     double us = cuda_blas_work_us(row, &padded) / share;
     const int copies = pads.copied[TN_MATMUL_A] + pads.copied[TN_MATMUL_B] +
                        pads.copied[TN_MATMUL_OUT] * (op->uses & TN_MATMUL_USES_BETA ? 2 : 1);

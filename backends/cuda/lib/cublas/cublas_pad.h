@@ -14,21 +14,22 @@ typedef struct lt_pads {
     tn_layout from[LT_PADS]; /* the operands before */
     bool copied[LT_PADS];
     uint64_t at[LT_PADS]; /* where copies begin; multiples of 256 */
+    bool impossible;      /* a size cannot be rounded up, because of the epilogue */
     double bytes;         /* their size together, which no size of an op overflows */
 } lt_pads;
 
 /* Replaces the misaligned operands of a product of 16 bits by aligned copies. Sizes along which the elements of an
- * operand are contiguous become multiples of 8 if all operands that have them are copied and nothing else depends
- * on them. Does nothing with other products and with empty ones. */
-void lt_pad(tn_op *io, lt_pads *out);
+ * operand are contiguous become multiples of 8, so all operands that have such a size are copied. `own_out`: out is in
+ * workspace already, with aligned lines that have room for that. Does nothing with other products and with empty ones. */
+void lt_pad(tn_op *io, bool own_out, lt_pads *out);
 bool lt_pads_any(const lt_pads *pads);
 
 /* Fails with TN_UNSUPPORTED and the reason if nothing is to be copied, or too much; otherwise adds a note to
  * `why`. `op` is the product as given to the library. */
-tn_status lt_admit_pads(const tn_op *op, tn_refusal *why);
+tn_status lt_admit_pads(const tn_op *op, bool own_out, tn_refusal *why);
 
 /* Returns the predicted microseconds of the copies and of the product with copies. */
-double lt_pads_us(const tn_kernel_row *row, const tn_op *op);
+double lt_pads_us(const tn_kernel_row *row, const tn_op *op, bool own_out);
 
 /* The copies of a plan. */
 typedef struct lt_pad_plan {
