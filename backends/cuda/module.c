@@ -2,6 +2,7 @@
 #include "compile/nvrtc.h"
 #include "kernels/rows.h"
 #include "lib/cublas/blas.h"
+#include "lib/cublas/cublas_attention.h"
 #include "lib/cublas/cublas_matmul.h"
 #include "lib/cublas/gemm.h"
 #include "lib/cublas/lt.h"
@@ -72,6 +73,7 @@ static const tn_library_row *const libraries[] = {&cuda_driver_row,
 /* Rows of the libraries, without those of cuBLASLt. */
 #define LIBRARY_ROWS(ROW)                \
     ROW(cuda_dnn_attention_row)          \
+    ROW(cuda_lt_attention_row)           \
     ROW(cuda_dnn_single_row)             \
     ROW(cuda_dnn_gradient_row)           \
     ROW(cuda_dnn_gradient_repeating_row) \

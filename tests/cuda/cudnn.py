@@ -12,7 +12,8 @@ import script
 
 ROW, BACK = "cuda.attention.cudnn", "cuda.attention-backward.cudnn"
 SINGLE = ROW + ".single"
-NOT_OURS = ("--set", "cuda.mem_efficient_sdp=false", "--set", "cuda.flash_sdp=false")  # a stub runs no kernels
+NOT_OURS = ("--set", "cuda.mem_efficient_sdp=false", "--set", "cuda.flash_sdp=false",  # a stub runs no kernels
+            "--set", "cuda.math_sdp=false")
 
 
 SMALL = [f"attention:{fields}" for fields in (

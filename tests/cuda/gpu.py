@@ -471,6 +471,14 @@ class Gpu(script.Case):
         """All that attention has, by both rows."""
         self.hold_own(own_attentions(), "attention", 2)
 
+    def test_3_attention_by_two_products(self):
+        """The same, as long as there are keys, by cuBLASLt and kernels of ours."""
+        listed = json.loads(self.command("libraries", "--try", "--json").stdout)["libraries"]
+        found = {row["name"]: row for row in listed}["cublaslt"]
+        if found["available"] != "yes":
+            self.leave_out("two products", found["reason"])
+        self.hold_own([problem for problem in own_attentions() if "lk=0" not in problem], "two products", 1, ".math")
+
     def test_3_attention_on_hopper(self):
         """By the kernel that has Hopper's instructions."""
         if self.device["capability"] != "9.0":

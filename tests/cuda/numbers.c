@@ -3,6 +3,7 @@
  * against the reference. What this shows is the texts' arithmetic and addresses, and how rows fill in their
  * arguments. It shows nothing of NVIDIA's compiler and hardware. */
 #include "finished_row.h"
+#include "math_row.h"
 #include "padded_row.h"
 #include "row_problems.h"
 #include "scratch.h"
@@ -206,7 +207,7 @@ static const tn_platform_row *const platforms[] = {&platform, NULL};
 
 #define ROW_ADDRESS(row) &row,
 static const tn_kernel_row *const own[] = {CUDA_ROWS(ROW_ADDRESS) ROW_ADDRESS(finished_row)
-                                               ROW_ADDRESS(padded_row)};
+                                               ROW_ADDRESS(padded_row) ROW_ADDRESS(math_row)};
 enum { ROWS = sizeof own / sizeof own[0] };
 static tn_kernel_row rows[ROWS];
 static char names[ROWS][64];
@@ -634,6 +635,42 @@ static void attention_of_many_rows(void **state)
          "attention:f64:b=3,h=15,l=33,d=40,lse=1", "attention:f32:b=1,h=45,l=26,d=300");
 }
 
+/* All that attention has, by two products. */
+static void attention_by_two_products(void **state)
+{
+    static const char *const problems[] = {
+        "attention:f32:b=2,h=2,l=35,d=64,lse=1",
+        "attention:bf16:b=1,h=1,l=64,d=128,mask=causal",
+        "attention:f16:b=1,h=2,lq=17,lk=33,d=41",
+        "attention:f64:b=1,h=2,l=30,d=24,lse=1",
+        "attention:f32:b=1,h=1,l=1,d=1",
+        "attention:bf16:b=2,h=2,l=35,d=24,mask=bool,lse=1",
+        "attention:f16:b=2,h=2,l=35,d=24,mask=causal;additive",
+        "attention:bf16:b=1,h=2,l=35,d=24,mask=additive,mdtype=f32",
+        "attention:f32:b=2,h=2,lq=13,lk=70,d=16,mask=window-tl:-1;7,shift=5",
+        "attention:bf16:b=3,h=6,hk=2,lq=19,lk=67,d=32,mask=causal-br,lse=1",
+        "attention:f32:b=2,h=2,l=40,d=48,dv=72,layout=blhd",
+        "attention:f32:b=1,h=2,l=9,d=24,sq=864;432;48;2",
+        "attention:f16:b=1,h=2,l=35,d=24,softcap=5,scale=0.5",
+        "attention:bf16:b=1,h=2,l=35,d=24,sink=1,lse=1",
+        "attention:f32:b=1,h=2,lq=2,lk=600,d=24,sink=f32,lse=1,softcap=3",
+        "attention:f32:b=1,h=2,l=35,d=24,dropout=0.25,seed=7,offset=3",
+        "attention:bf16:b=1,h=3,lq=2,lk=600,d=24,dropout=0.5,seed=9,lse=1",
+        "attention:bf16:b=1,h=2,l=35,d=24,out=f32",
+        "attention:f32:h=2,varlen=33;0;1;20,d=24,mask=causal-br,lse=1",
+        "attention:bf16:h=2,varlen=33;5,varlenk=40;17,d=24,layout=blhd",
+        "attention:f32:b=3,h=2,l=35,d=24,used=1,lse=1",
+        "attention:bf16:b=3,h=4,hk=2,lq=3,lk=35,d=24,page=16,mask=causal-br",
+        "attention:f32:b=2,h=4,hk=2,lq=1,lk=700,d=16,page=64,pool=60,lse=1",
+        "attention:bf16:b=1,h=1,lq=3,lk=40,d=600"};
+    (void)state;
+    begin();
+    for (size_t i = 0; i < sizeof problems / sizeof problems[0]; i++) {
+        if (test_sampled(__LINE__ + i, 8))
+            hold_by(problems[i], "math");
+    }
+}
+
 /* By one kernel at any size, keys in parts of their own. */
 static void attention_in_any_batch(void **state)
 {
@@ -895,6 +932,14 @@ static void nan_and_infinity_stay_with_those_who_see_them(void **state)
         hold_odd(&cases[i], NAN);
         if (!cases[i].bias) /* where weights underflow it is the one or the other */
             hold_odd(&cases[i], INFINITY);
+        if (cases[i].back)
+            continue;
+        assert_int_equal(tn_settings_set("rules=forbid:hostcuda.attention.own,"
+                                         "forbid:hostcuda.attention.own.invariant",
+                                         NULL),
+                         TN_OK);
+        hold_odd(&cases[i], NAN);
+        assert_int_equal(tn_settings_set("rules=", NULL), TN_OK);
     }
 }
 
@@ -1077,6 +1122,7 @@ int main(void)
         cmocka_unit_test(a_row_does_not_depend_on_others),
         cmocka_unit_test(attention_of_few_rows),
         cmocka_unit_test(attention_of_many_rows),
+        cmocka_unit_test(attention_by_two_products),
         cmocka_unit_test(gradients_of_attention),
         cmocka_unit_test(attention_in_any_batch),
         cmocka_unit_test(one_plan_serves_every_length),

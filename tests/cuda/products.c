@@ -379,6 +379,43 @@ static void misaligned_operands_are_copied_to_workspace(void **state)
         multiply_placed(&problems[i]);
 }
 
+/* Scores and weights are in workspace: what one product writes, kernels of ours turn into what the next one reads. */
+static void attention_is_two_products(void **state)
+{
+    static const tn_dtype dtypes[] = {TN_BF16, TN_F32, TN_F64};
+    const int64_t shape[] = {2, 3, 32, 16};
+    const _Atomic int *launches = find(CUDA_STUB, "stub_launches");
+    tn_tensor of[4];
+    (void)state;
+    for (int d = 0; d < 3; d++) {
+        come_in();
+        set("rules=require:cuda.attention.math");
+        for (int i = 0; i < 4; i++)
+            DO(tn_tensor_create(device, dtypes[d], shape, 4, &of[i], &err));
+        const int before = *launches;
+        DO(tn_attention(
+            NULL, TN_ARGS(attention, .q = &of[0], .k = &of[1], .v = &of[2], .out = &of[3]), &err));
+        assert_int_equal(*launches, before + 4);
+        assert_int_equal(lt->count, 2);
+        assert_int_equal(blas->count, 0);
+        for (int i = 0; i < 2; i++) {
+            assert_int_equal(lt->calls[i].batch, 6);
+            assert_int_equal(lt->calls[i].compute, d == 2 ? LT_COMPUTE_64F : LT_COMPUTE_32F);
+            assert_int_equal(lt->calls[i].out % 64, 0);
+        }
+        assert_true(lt->calls[1].right > lt->calls[0].out); /* weights lie behind scores */
+        set("cuda.math_sdp=false");
+        assert_int_equal(
+            tn_attention(NULL,
+                         TN_ARGS(attention, .q = &of[0], .k = &of[1], .v = &of[2], .out = &of[3]),
+                         &err),
+            TN_REFUSED);
+        for (int i = 0; i < 4; i++)
+            tn_tensor_release(&of[i]);
+    }
+    come_in();
+}
+
 /* Out lies by rows, and so it is B, transposed, that the library calls A. */
 static void scales_of_8_bit_floats_are_pointed_to(void **state)
 {
@@ -669,6 +706,7 @@ int main(void)
         cmocka_unit_test(tuning_tries_them),
         cmocka_unit_test(what_follows_sums_is_a_kernel_of_ours),
         cmocka_unit_test(misaligned_operands_are_copied_to_workspace),
+        cmocka_unit_test(attention_is_two_products),
         cmocka_unit_test(tuning_records_none_of_many),
         cmocka_unit_test(tuning_has_operands_at_several_places),
         cmocka_unit_test(two_threads_with_settings_of_their_own),

@@ -96,7 +96,7 @@ foreach(name c++ g++ clang++)
   endif()
 endforeach()
 set(cuda_cublas "${PROJECT_SOURCE_DIR}/backends/cuda/lib/cublas")
-tenon_test(cuda/numbers LABELS release-only SOURCES cuda/finished_row.c cuda/padded_row.c
+tenon_test(cuda/numbers LABELS release-only SOURCES cuda/finished_row.c cuda/math_row.c cuda/padded_row.c
   ${cuda_cublas}/cublas_after.c ${cuda_cublas}/cublas_pad.c ${cuda_cublas}/cublas_shape.c
   ${cuda_cublas}/cublas_cost.c ${cuda_planning} DEFINITIONS
   HOST_CUDA="${CMAKE_CURRENT_SOURCE_DIR}/cuda/host_cuda.h" HOST_INCLUDE="${PROJECT_SOURCE_DIR}/include"

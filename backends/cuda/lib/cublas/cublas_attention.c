@@ -1,0 +1,75 @@
+#include "cublas_attention.h"
+
+#include "../../attention/attention_math.h"
+#include "../../kernels/rows.h"
+#include "cublas_matmul.h"
+#include "tenon/module/op/attention.h"
+#include "tenon/module/op/matmul.h"
+
+/* Sums that are not rounded to 16 bits, and not split in other places for another batch. */
+static const tn_kernel_row *product_of(const tn_op *op)
+{
+    return cuda_bytes_of(op->operand[TN_ATTENTION_Q].dtype) == 2 ? &cuda_lt_half_whole_rows[0].row
+                                                                 : &cuda_lt_wide_rows[0].row;
+}
+
+static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+{
+    (void)row;
+    return cuda_math_admit(product_of(query->op), query, why);
+}
+
+static uint64_t workspace(const tn_kernel_row *row, const tn_query *query)
+{
+    (void)row;
+    return cuda_math_workspace(product_of(query->op), query);
+}
+
+static tn_status plan(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
+{
+    return cuda_math_plan(run, product_of(run->op), out, out_bytes, err);
+}
+
+/* Both products, six launches, and scores and weights that are written and read. Not measured on a device: never
+ * predicted to be faster than cuda.attention.own, which was. */
+static double estimate(const tn_kernel_row *row, const tn_query *query)
+{
+    enum { LAUNCHES = 6, LAUNCH = 4 };
+    tn_op ops[2];
+    double us = LAUNCHES * LAUNCH + 2 * cuda_math_bytes(query->op) / row->bytes_per_us;
+    cuda_math_products(query->op, &ops[0], &ops[1]);
+    for (int i = 0; i < 2; i++) {
+        const tn_matmul_op *mm = TN_PARAMS(&ops[i], matmul);
+        us += 2 * (double)mm->m * (double)mm->n * (double)mm->k * (double)mm->matrices /
+              product_of(query->op)->flops_per_us;
+    }
+    const double own = cuda_attention_cost(&cuda_attention_row, &cuda_attention_row, query);
+    return us > 1.02 * own ? us : 1.02 * own;
+}
+
+const tn_kernel_row cuda_lt_attention_row = {
+    .struct_size = sizeof(tn_kernel_row),
+    .name = "cuda.attention.math",
+    .platform = "cuda",
+    .library = "cublaslt",
+    .backend = "math",
+    .op = TN_OP_ATTENTION,
+    .version = 1,
+    .dtypes = cuda_float_dtypes,
+    .numerics = TN_NUM_RUN_TO_RUN,
+    .honours = TN_ATTENTION_USES_WINDOW | TN_ATTENTION_USES_MASK | TN_ATTENTION_USES_ADDITIVE |
+               TN_ATTENTION_USES_GROUPS | TN_ATTENTION_USES_SOFTCAP | TN_ATTENTION_USES_SINKS |
+               TN_ATTENTION_USES_LSE | TN_ATTENTION_USES_DROPOUT | TN_ATTENTION_USES_PACKED |
+               TN_ATTENTION_USES_LENGTHS | TN_ATTENTION_USES_PAGES | TN_ATTENTION_USES_VALUE_SIZE |
+               TN_ATTENTION_USES_STRIDES | TN_ATTENTION_USES_OUT_DTYPE | TN_ATTENTION_USES_OFFSET,
+    .flops_per_us = 5e7,
+    .bytes_per_us = 3e6,
+    .overhead_us = 30,
+    .alignment = CUDA_VECTOR,
+    .admit = admit,
+    .workspace = workspace,
+    .cost = estimate,
+    .plan = plan,
+    .plan_release = cuda_math_release,
+    .run = cuda_math_run,
+};
