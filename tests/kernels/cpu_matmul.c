@@ -380,6 +380,8 @@ static void batches(void **state)
                                        {3, 700, 300}, {7, 8, 9},    {6, 4, 5}};
     (void)state;
     for (int c = 0; c < 6 * 5 * 2; c++) {
+        if (test_fewest() && !test_sampled((uint64_t)c, 4))
+            continue;
         const int64_t m = sizes[c % 6][0], n = sizes[c % 6][1], k = sizes[c % 6][2];
         const int64_t strides[][3][4] = {
             {{3 * m * k, m * k, k, 1}, {3 * k * n, k * n, n, 1}, {3 * m * n, m * n, n, 1}},
@@ -471,6 +473,8 @@ static void threads_that_were_not_planned_for(void **state)
     static const int64_t sizes[][4] = {{1, 300, 310, 2100}, {5, 150, 150, 260}, {1, 900, 300, 600}};
     (void)state;
     for (int c = 0; c < 6; c += test_fewest() ? 5 : 1) {
+        if (test_fewest() && (uint64_t)c / 5 != test_seed() % 2)
+            continue;
         const int64_t *size = sizes[c / 2], count = size[0], m = size[1], n = size[2], k = size[3];
         const int64_t a[] = {count, m, k}, b[] = {count, k, n}, out[] = {count, m, n};
         const tn_dtype dtype = dtype_of(c);
@@ -481,7 +485,7 @@ static void threads_that_were_not_planned_for(void **state)
         cpu_add(&it, TN_MATMUL_OUT, dtype, 3, out, NULL, 0);
         cpu_fill(&it, TN_MATMUL_A, -1, 1);
         cpu_fill(&it, TN_MATMUL_B, -1, 1);
-        for (int32_t planned = 1; planned < THREADS; planned += 6) {
+        for (int32_t planned = 1; planned < THREADS; planned += test_fewest() ? 12 : 6) {
             memset(it.memory[TN_MATMUL_OUT].low, CPU_POISON, it.memory[TN_MATMUL_OUT].bytes);
             it.op.uses ^= TN_MATMUL_USES_BETA;
             run_planned(rows[0], &it, planned, THREADS, GUARD);
@@ -522,6 +526,8 @@ static void numbers_that_are_not_ordinary(void **state)
                                   {1, 1, 9000, 0, 0, 0, 0}};
     (void)state;
     for (int c = 0; c < 12; c += test_reduced() ? 5 : 1) {
+        if (test_fewest() && (uint64_t)c / 5 != test_seed() % 3)
+            continue;
         const shapes *s = &ways[c / 2];
         const tn_dtype dtype = dtype_of(c);
         const double tiny = dtype == TN_F32 ? 0x1p-75 : 0x1p-538;

@@ -334,6 +334,8 @@ static void check_batches(const tn_kernel_row *row)
     const int64_t a[] = {2, 3, M, K}, b[] = {2, 3, K, N}, out[] = {2, 3, M, N};
     const tn_dtype dtype = row->dtypes[0];
     for (int c = 0; c < 10; c++) {
+        if (test_fewest() && !test_sampled((uint64_t)c, 3))
+            continue;
         const tn_dtype acc = dtype == TN_I8 ? TN_I32 : TN_F32;
         cpu_case it = {.op = {.uses = TN_MATMUL_USES_BATCH | TN_MATMUL_USES_BROADCAST,
                               .params = PARAMS(matmul, M, N, K, 6, 2, 0, acc, 0, 1, 0)}};
@@ -387,6 +389,8 @@ static void check_threads(const tn_kernel_row *row)
     static const int64_t sizes[][3] = {
         {101, 130, 1100}, {1, 1500, 1100}, {300, 257, 129}, {1000, 17, 301}};
     for (int c = 0; c < (test_reduced() ? 2 : 4); c++) {
+        if (test_fewest() && (uint64_t)c != test_seed() % 2)
+            continue;
         const tn_dtype dtype = row->dtypes[0];
         const shapes s = {c % 2 ? TN_F32 : usual_out(dtype),
                           sizes[c][0],

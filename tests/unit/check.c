@@ -687,7 +687,10 @@ static void gradients_come_from_a_forward_pass(void **state)
         "attention-backward:bf16:b=1,h=2,lq=33,lk=65,d=64,scale=30@cpu",
         "attention-backward:f64:b=2,h=2,l=17,d=24,scale=300,mask=bool@cpu"};
     (void)state;
-    expect_right(problems, sizeof problems / sizeof problems[0]);
+    for (size_t i = 0; i < sizeof problems / sizeof problems[0]; i++) {
+        if (!test_fewest() || i % 2 == test_seed() % 2)
+            expect_right(&problems[i], 1);
+    }
 }
 
 /* Rows that are in no packed sequence keep what was in them, by the kernel and by the reference. */
