@@ -220,7 +220,7 @@ static tn_status begin_call(const tn_context *context, const tn_einsum_args *arg
     c->supposed = SUPPOSED;
     c->operands = tni_alloc_zeroed((size_t)args->count + 1, sizeof *c->operands);
     if (!c->operands)
-        return tni_no_memory(err, where, "a call");
+        return tni_einsum_no_memory(err, "a call");
     for (int32_t i = 0; i < args->count && !status; i++)
         status = take_tensor(c, args->operands[i], i, supposing, err);
     if (!status)
@@ -295,10 +295,10 @@ tn_status tn_einsum_shape(const tn_einsum_args *args, int64_t *out_shape, int32_
                           tn_error *err)
 {
     tni_einsum sum = {0};
+    if (!out_shape || !out_ndim)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tn_einsum_shape", "%s is NULL",
+                       out_shape ? "out_ndim" : "out_shape");
     tn_status status = check_args(args, err);
-    if (!status && (!out_shape || !out_ndim))
-        status = tn_fail(err, TN_INVALID_ARGUMENT, 0, "tn_einsum_shape", "%s is NULL",
-                         out_shape ? "out_ndim" : "out_shape");
     if (!status)
         status = check_shapes(args, err);
     if (!status)
@@ -329,7 +329,7 @@ static tn_status add_text(char ***list, size_t *room, size_t count, const char *
     char *copy = tni_text_copy(text);
     if (!copy || !tni_array_reserve(&array, room, count, count + 1, sizeof **list)) {
         tni_release(copy);
-        return tni_no_memory(err, where, "an explanation");
+        return tni_einsum_no_memory(err, "an explanation");
     }
     *list = array;
     (*list)[count] = copy;
@@ -429,7 +429,7 @@ static tn_status describe_pair(const call *c, tni_einsum_left *left, int32_t ind
     write_axes(sum, sum->terms, &remaining);
     to->equation = tni_buffer_detach(&equation);
     to->remaining = tni_buffer_detach(&remaining);
-    return to->equation && to->remaining ? TN_OK : tni_no_memory(err, where, "an explanation");
+    return to->equation && to->remaining ? TN_OK : tni_einsum_no_memory(err, "an explanation");
 }
 
 static tn_status describe_only(const call *c, tn_einsum_path *path, tn_error *err)
@@ -443,7 +443,7 @@ static tn_status describe_only(const call *c, tn_einsum_path *path, tn_error *er
         to->face.cost *= 2;
     to->equation = tni_text_copy(path->equation);
     to->remaining = tni_text_copy("");
-    return to->equation && to->remaining ? TN_OK : tni_no_memory(err, where, "an explanation");
+    return to->equation && to->remaining ? TN_OK : tni_einsum_no_memory(err, "an explanation");
 }
 
 static tn_status describe_steps(const call *c, tn_einsum_path *path, tn_error *err)
@@ -451,7 +451,7 @@ static tn_status describe_steps(const call *c, tn_einsum_path *path, tn_error *e
     tni_einsum_left left = {0};
     int32_t *at = tni_alloc_zeroed((size_t)c->sum.terms + 1, sizeof *at);
     tn_status status = at ? tni_einsum_left_init(&c->sum, &left, err)
-                          : tni_no_memory(err, where, "an explanation");
+                          : tni_einsum_no_memory(err, "an explanation");
     for (int32_t i = 0; i < c->sum.terms && !status; i++)
         at[i] = i;
     if (!status && c->sum.terms == 1)
@@ -516,7 +516,7 @@ tn_status tn_einsum_explain(const tn_context *context, const tn_einsum_args *arg
     tn_status status = begin_call(context, args, true, &c, err);
     if (!status) {
         path = tni_alloc_zeroed(1, sizeof *path);
-        status = path ? TN_OK : tni_no_memory(err, where, "an explanation");
+        status = path ? TN_OK : tni_einsum_no_memory(err, "an explanation");
     }
     if (!status && path) {
         path->info.struct_size = sizeof path->info;
@@ -526,7 +526,7 @@ tn_status tn_einsum_explain(const tn_context *context, const tn_einsum_args *arg
         path->steps = tni_alloc_zeroed((size_t)args->count, sizeof *path->steps);
         path->info.steps = path->steps ? (size_t)(args->count > 1 ? args->count - 1 : 1) : 0;
         status = path->equation && path->steps ? describe_steps(&c, path, err)
-                                               : tni_no_memory(err, where, "an explanation");
+                                               : tni_einsum_no_memory(err, "an explanation");
     }
     if (!status)
         status = explain_calls(&c, path, err);

@@ -3,8 +3,16 @@
 #ifndef TNI_COMPOSE_EINSUM_H
 #define TNI_COMPOSE_EINSUM_H
 
+#include "base/alloc.h"
 #include "base/buffer.h"
 #include "tenon/einsum.h"
+
+/* Fails with TN_OUT_OF_MEMORY for `what`. A constant, so that analyzers know that callers stop. */
+static inline tn_status tni_einsum_no_memory(tn_error *err, const char *what)
+{
+    (void)tni_no_memory(err, "tn_einsum", what);
+    return TN_OUT_OF_MEMORY;
+}
 
 /* An index is a label, or a dimension of "...". Sets of indices are bits in `words` words. */
 typedef struct tni_einsum {

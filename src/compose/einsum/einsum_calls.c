@@ -65,7 +65,7 @@ static tn_status take_block(tni_einsum_calls *calls, uint64_t bytes, int32_t *ou
     if (index == calls->block_count) {
         if (!tni_array_reserve(&blocks, &calls->block_room, index, index + 1,
                                sizeof *calls->blocks))
-            return tni_no_memory(err, where, "the list of intermediate results");
+            return tni_einsum_no_memory(err, "the list of intermediate results");
         calls->blocks = blocks;
         calls->block_count++;
     }

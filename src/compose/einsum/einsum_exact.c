@@ -9,8 +9,6 @@
 #include <math.h>
 #include <string.h>
 
-static const char where[] = "tn_einsum";
-
 /* The best order found for a set of operands. */
 typedef struct part {
     uint64_t members; /* operands */
@@ -45,7 +43,7 @@ static uint64_t *set_of(const search *s, size_t index)
 static size_t place_of(const search *s, uint64_t members)
 {
     size_t at = (size_t)(members * UINT64_C(0x9E3779B97F4A7C15) >> 20) & (s->table_size - 1);
-    while (s->table[at] && s->parts[s->table[at] - 1].members != members)
+    while (s->table[at] && s->parts && s->parts[s->table[at] - 1].members != members)
         at = (at + 1) & (s->table_size - 1);
     return at;
 }
@@ -55,7 +53,7 @@ static tn_status grow_table(search *s, tn_error *err)
     const size_t size = s->table_size ? 2 * s->table_size : 256;
     uint32_t *table = tni_alloc_zeroed(size, sizeof *table);
     if (!table)
-        return tni_no_memory(err, where, "partial orders");
+        return tni_einsum_no_memory(err, "partial orders");
     tni_release(s->table);
     s->table = table;
     s->table_size = size;
@@ -88,12 +86,12 @@ static tn_status add_part(search *s, const part *made, size_t place, tn_error *e
         s->exceeded = true;
         return TN_OK;
     }
-    if (!tni_array_reserve(&parts, &s->room, s->count, s->count + 1, sizeof *made))
-        return tni_no_memory(err, where, "partial orders");
+    if (!tni_array_reserve(&parts, &s->room, s->count, s->count + 1, sizeof *made) || !parts)
+        return tni_einsum_no_memory(err, "partial orders");
     s->parts = parts;
     if (!tni_array_reserve(&sets, &s->sets_room, s->count, s->count + 1,
                            s->words * sizeof *s->sets))
-        return tni_no_memory(err, where, "partial orders");
+        return tni_einsum_no_memory(err, "partial orders");
     s->sets = sets;
     s->parts[s->count] = *made;
     memcpy(set_of(s, s->count), s->result, s->words * sizeof *s->sets);
@@ -222,7 +220,7 @@ static tn_status search_all(search *s, tni_einsum_order *out, bool *out_found, t
         s->bound = most ? s->how->most : s->bound;
         status = search_within(s, err);
         const bool found = !status && !s->exceeded && s->begin[terms] < s->begin[terms + 1];
-        if (found)
+        if (found && s->parts)
             write_pairs(s, s->begin[terms], &used, out);
         *out_found = found || (most && !status && !s->exceeded);
     }
@@ -236,7 +234,7 @@ tn_status tni_einsum_exact(const tni_einsum *sum, const tni_einsum_exact_args *h
     s.involved = tni_alloc_zeroed(2 * s.words, sizeof *s.involved);
     s.result = s.involved ? s.involved + s.words : NULL;
     tn_status status =
-        s.involved ? search_all(&s, out, out_found, err) : tni_no_memory(err, where, "a search");
+        s.involved ? search_all(&s, out, out_found, err) : tni_einsum_no_memory(err, "a search");
     tni_release(s.parts);
     tni_release(s.sets);
     tni_release(s.table);

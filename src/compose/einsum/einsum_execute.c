@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-static const char where[] = "tn_einsum";
-
 /* The most bytes of a product that is summed afterwards, unless a single sum needs more. */
 enum { PRODUCT_MOST = 32 << 20 };
 
@@ -272,7 +270,7 @@ static tn_status run_all(executor *e, tn_error *err)
     if (e->sum->empty) /* a sum of nothing; an out without elements is not changed by it */
         return status ? status : tni_einsum_clear(&e->calls, &e->out, err);
     if (!status && !(keep = tni_alloc_zeroed((size_t)e->sum->words, sizeof *keep)))
-        status = tni_no_memory(err, where, "a step");
+        status = tni_einsum_no_memory(err, "a step");
     if (!status && e->sum->terms == 1)
         status = tni_einsum_reduce(&e->calls, &e->views[0], &e->out, err);
     for (int32_t i = 0; i < e->calls.run->order->count && !status; i++) {
@@ -288,7 +286,7 @@ tn_status tni_einsum_execute(const tni_einsum_run *run, uint64_t *out_bytes, tn_
     const tni_einsum *sum = run->sum;
     executor *e = tni_alloc_zeroed(1, sizeof *e);
     if (!e)
-        return tni_no_memory(err, where, "a contraction");
+        return tni_einsum_no_memory(err, "a contraction");
     e->sum = sum;
     e->calls.run = run;
     e->calls.bytes = tni_dtype_bytes(run->out->dtype);
@@ -297,7 +295,7 @@ tn_status tni_einsum_execute(const tni_einsum_run *run, uint64_t *out_bytes, tn_
     e->calls.room = tni_einsum_room_create();
     e->views = tni_alloc_zeroed(2 * (size_t)sum->terms, sizeof *e->views);
     tn_status status =
-        e->views && e->calls.room ? TN_OK : tni_no_memory(err, where, "views of the operands");
+        e->views && e->calls.room ? TN_OK : tni_einsum_no_memory(err, "views of the operands");
     if (!status) {
         for (int32_t term = 0; term < sum->terms; term++)
             view_tensor(sum, term, &run->operands[term], &e->views[term]);

@@ -7,8 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-static const char where[] = "tn_einsum";
-
 enum { CHOICES = 8 }; /* of a random search */
 
 /* A pair that may be contracted; obsolete once one of its terms is. */
@@ -60,7 +58,7 @@ static tn_status push(search *s, candidate pair, tn_error *err)
 {
     void *heap = s->heap;
     if (!tni_array_reserve(&heap, &s->heap_room, s->heap_count, s->heap_count + 1, sizeof pair))
-        return tni_no_memory(err, where, "the pairs of a search");
+        return tni_einsum_no_memory(err, "the pairs of a search");
     s->heap = heap;
     size_t at = s->heap_count++;
     for (; at && is_before(&pair, &s->heap[(at - 1) / 2]); at = (at - 1) / 2)
@@ -301,7 +299,7 @@ static tn_status init_search(search *s, tn_error *err)
     s->left = tni_alloc_zeroed(terms, sizeof *s->left);
     s->uses = tni_alloc_zeroed((size_t)sum->indices + 1, sizeof *s->uses);
     if (!s->sets || !s->footprint || !s->left || !s->uses)
-        return tni_no_memory(err, where, "a search");
+        return tni_einsum_no_memory(err, "a search");
     s->kept = s->sets + terms * s->words;
     s->twice = s->kept + s->words;
     s->thrice = s->twice + s->words;

@@ -17,7 +17,7 @@ tn_status tni_einsum_left_init(const tni_einsum *sum, tni_einsum_left *out, tn_e
     out->sets = tni_alloc_zeroed(2 * terms * words, sizeof *out->sets);
     if (!out->uses || !out->sets) {
         tni_einsum_left_release(out);
-        return tni_no_memory(err, where, "the operands that are left");
+        return tni_einsum_no_memory(err, "the operands that are left");
     }
     memcpy(out->sets, sum->sets, terms * words * sizeof *out->sets);
     for (int32_t term = 0; term <= sum->terms; term++) {
@@ -90,12 +90,14 @@ static void order_from_left(tni_einsum_order *order)
 /* Converts args->path, whose positions count the terms that are left. */
 static tn_status order_given(const tn_einsum_args *args, tni_einsum_order *order, tn_error *err)
 {
-    int32_t count = args->count, *left = tni_alloc((size_t)count * sizeof *left);
-    tn_status status = left ? TN_OK : tni_no_memory(err, where, "a path");
     if (args->path_count != order->count)
-        status = tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                         "path_count: expected %d pairs for %d operands, got %d", (int)order->count,
-                         (int)args->count, (int)args->path_count);
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "path_count: expected %d pairs for %d operands, got %d", (int)order->count,
+                       (int)args->count, (int)args->path_count);
+    int32_t count = args->count, *left = tni_alloc((size_t)count * sizeof *left);
+    tn_status status = TN_OK;
+    if (!left)
+        return tni_einsum_no_memory(err, "a path");
     for (int32_t i = 0; i < count && !status; i++)
         left[i] = i;
     for (int32_t i = 0; i < order->count && !status; i++, count--) {
@@ -136,7 +138,7 @@ static tn_status search_randomly(const tni_einsum *sum, int32_t repeats, uint64_
     double best;
     tni_einsum_order tried = {.count = order->count};
     tried.pairs = tni_alloc_zeroed((size_t)order->count + 1, sizeof *tried.pairs);
-    tn_status status = tried.pairs ? TN_OK : tni_no_memory(err, where, "an order");
+    tn_status status = tried.pairs ? TN_OK : tni_einsum_no_memory(err, "an order");
     if (!status)
         status = tni_einsum_greedy(sum, 0, 0, order, err);
     if (!status)
@@ -256,7 +258,7 @@ tn_status tni_einsum_search(const tn_context *context, const tn_einsum_args *arg
         return status;
     out->pairs = tni_alloc_zeroed((size_t)sum->terms, sizeof *out->pairs);
     if (!out->pairs)
-        return tni_no_memory(err, where, "an order");
+        return tni_einsum_no_memory(err, "an order");
     if (args->path) {
         out->strategy = "given";
         status = order_given(args, out, err);

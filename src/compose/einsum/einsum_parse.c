@@ -355,7 +355,7 @@ static tn_status alloc_sum(parser *p, size_t most, tn_error *err)
     sum->axes = tni_alloc_zeroed(terms, sizeof *sum->axes);
     p->founder = tni_alloc_zeroed(most, sizeof *p->founder);
     if (!sum->size || !sum->symbol || !sum->sets || !sum->ndim || !sum->axes || !p->founder)
-        return tni_no_memory(err, where, "an equation");
+        return tni_einsum_no_memory(err, "an equation");
     return TN_OK;
 }
 
