@@ -211,44 +211,44 @@ typedef struct change {
     size_t at, size;
     uint64_t value;
     tn_status status;
-    const char *message;
     bool in_header; /* tni_elf_check_headers finds it, too */
+    const char *message;
 } change;
 
 static void spoilt_fields_are_named(void **state)
 {
     static const change changes[] = {
-        {0, 1, 'M', TN_CORRUPT, "does not begin like an ELF file", true},
-        {AT_CLASS, 1, 1, TN_INCOMPATIBLE, "another word size or byte order", true},
-        {AT_ORDER, 1, 3, TN_INCOMPATIBLE, "another word size or byte order", true},
-        {AT_MACHINE, 2, 22, TN_INCOMPATIBLE, "built for s390x; this is ", true},
-        {AT_MACHINE, 2, 9999, TN_INCOMPATIBLE, "built for another machine; this is ", true},
-        {AT_TYPE, 2, 2, TN_CORRUPT, "an ELF file, but not a shared library", true},
-        {AT_PHENTSIZE, 2, 32, TN_CORRUPT, "its program headers are invalid", true},
-        {AT_PHNUM, 2, 0, TN_CORRUPT, "its program headers are invalid", true},
-        {AT_PHNUM, 2, 257, TN_CORRUPT, "its program headers are invalid", true},
-        {AT_PHNUM, 2, 256, TN_CORRUPT, "truncated: its program headers are beyond its end", true},
-        {AT_PHOFF, 8, UINT64_MAX, TN_CORRUPT, "truncated: its program headers are beyond its end",
-         true},
-        {AT_LOAD + S_SIZE, 8, UINT64_MAX, TN_CORRUPT, "bytes from offset 0", true},
-        {AT_LOAD + S_OFFSET, 8, UINT64_MAX, TN_CORRUPT, "truncated: ", true},
-        {AT_LOAD + S_ADDRESS, 8, 0x20000, TN_CORRUPT, "its string table is invalid", true},
-        {AT_LOAD + S_TYPE, 4, 6, TN_CORRUPT, "its string table is invalid", true},
-        {AT_DYNAMIC + S_TYPE, 4, 6, TN_CORRUPT, "it has no dynamic section", true},
-        {AT_DYNAMIC + S_SIZE, 8, 0x10000, TN_CORRUPT, "truncated: ", true},
-        {D_NAMES, 8, 0, TN_CORRUPT, "its string table is invalid", true},
-        {D_NAMES, 8, UINT64_MAX, TN_CORRUPT, "its string table is invalid", true},
-        {D_NAMES_SIZE, 8, (16 << 20) + 1, TN_CORRUPT, "its string table is invalid", true},
-        {D_NAMES_SIZE, 8, 16 << 20, TN_CORRUPT, "truncated: its string table is beyond", false},
-        {D_INIT_SIZE, 8, 1 << 20, TN_CORRUPT, "its arrays of constructors or destructors", false},
-        {D_INIT_SIZE, 8, UINT64_MAX, TN_CORRUPT, "its arrays of constructors or destructors",
-         false},
-        {D_INIT, 8, 0, TN_CORRUPT, "its arrays of constructors or destructors are invalid", false},
-        {D_RELOCATIONS, 8, 0, TN_CORRUPT, "truncated: its relocations are beyond its end", false},
-        {D_RELOCATIONS_SIZE, 8, 1 << 20, TN_CORRUPT, "truncated: its relocations are beyond",
-         false},
-        {AT_RELOCATION, 8, 0, TN_CORRUPT, "one is outside its segments", false},
-        {AT_RELOCATION, 8, UINT64_MAX, TN_CORRUPT, "one is outside its segments", false},
+        {0, 1, 'M', TN_CORRUPT, true, "does not begin like an ELF file"},
+        {AT_CLASS, 1, 1, TN_INCOMPATIBLE, true, "another word size or byte order"},
+        {AT_ORDER, 1, 3, TN_INCOMPATIBLE, true, "another word size or byte order"},
+        {AT_MACHINE, 2, 22, TN_INCOMPATIBLE, true, "built for s390x; this is "},
+        {AT_MACHINE, 2, 9999, TN_INCOMPATIBLE, true, "built for another machine; this is "},
+        {AT_TYPE, 2, 2, TN_CORRUPT, true, "an ELF file, but not a shared library"},
+        {AT_PHENTSIZE, 2, 32, TN_CORRUPT, true, "its program headers are invalid"},
+        {AT_PHNUM, 2, 0, TN_CORRUPT, true, "its program headers are invalid"},
+        {AT_PHNUM, 2, 257, TN_CORRUPT, true, "its program headers are invalid"},
+        {AT_PHNUM, 2, 256, TN_CORRUPT, true, "truncated: its program headers are beyond its end"},
+        {AT_PHOFF, 8, UINT64_MAX, TN_CORRUPT, true,
+         "truncated: its program headers are beyond its end"},
+        {AT_LOAD + S_SIZE, 8, UINT64_MAX, TN_CORRUPT, true, "bytes from offset 0"},
+        {AT_LOAD + S_OFFSET, 8, UINT64_MAX, TN_CORRUPT, true, "truncated: "},
+        {AT_LOAD + S_ADDRESS, 8, 0x20000, TN_CORRUPT, true, "its string table is invalid"},
+        {AT_LOAD + S_TYPE, 4, 6, TN_CORRUPT, true, "its string table is invalid"},
+        {AT_DYNAMIC + S_TYPE, 4, 6, TN_CORRUPT, true, "it has no dynamic section"},
+        {AT_DYNAMIC + S_SIZE, 8, 0x10000, TN_CORRUPT, true, "truncated: "},
+        {D_NAMES, 8, 0, TN_CORRUPT, true, "its string table is invalid"},
+        {D_NAMES, 8, UINT64_MAX, TN_CORRUPT, true, "its string table is invalid"},
+        {D_NAMES_SIZE, 8, (16 << 20) + 1, TN_CORRUPT, true, "its string table is invalid"},
+        {D_NAMES_SIZE, 8, 16 << 20, TN_CORRUPT, false, "truncated: its string table is beyond"},
+        {D_INIT_SIZE, 8, 1 << 20, TN_CORRUPT, false, "its arrays of constructors or destructors"},
+        {D_INIT_SIZE, 8, UINT64_MAX, TN_CORRUPT, false,
+         "its arrays of constructors or destructors"},
+        {D_INIT, 8, 0, TN_CORRUPT, false, "its arrays of constructors or destructors are invalid"},
+        {D_RELOCATIONS, 8, 0, TN_CORRUPT, false, "truncated: its relocations are beyond its end"},
+        {D_RELOCATIONS_SIZE, 8, 1 << 20, TN_CORRUPT, false,
+         "truncated: its relocations are beyond"},
+        {AT_RELOCATION, 8, 0, TN_CORRUPT, false, "one is outside its segments"},
+        {AT_RELOCATION, 8, UINT64_MAX, TN_CORRUPT, false, "one is outside its segments"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
