@@ -123,7 +123,8 @@ int main(void)
     if (tn_module_file_add(CUDA_MODULE, TN_MODULE_TRUSTED, &err) ||
         tn_settings_set("admission=never", &err) ||
         tn_settings_set("cuda.mem_efficient_sdp=false", &err) || /* a stub runs no kernels */
-        tn_device_get("cuda:0", &device, &err)) {
+        tn_settings_set("cuda.flash_sdp=false", &err) ||
+        tn_settings_set("cuda.math_sdp=false", &err) || tn_device_get("cuda:0", &device, &err)) {
         fprintf(stderr, "%s: %s\n", err.where, err.message);
         return 1;
     }
