@@ -185,7 +185,7 @@ static void compare(const tn_kernel_row *row, const cpu_case *it, const cpu_case
     const int64_t all = op->matrices * op->m * op->n, step = all / most + 1;
     for (int64_t at = 0; at < all; at = at + step < all || at + 1 == all ? at + step : all - 1) {
         int64_t matrix = at / (op->m * op->n), i = at / op->n % op->m, j = at % op->n;
-        double old = op->beta != 0 ? cpu_get(before, TN_MATMUL_OUT, at) : 0;
+        double old = op->beta != 0 && before ? cpu_get(before, TN_MATMUL_OUT, at) : 0;
         double wanted = expected(row, it, matrix, i, j, old);
         double found = cpu_get(it, TN_MATMUL_OUT, at);
         if (!is_right(it->op.operand[TN_MATMUL_OUT].dtype, op->activation, found, wanted))
