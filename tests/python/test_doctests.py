@@ -10,7 +10,7 @@ import tenon
 NEEDS = {"tenon.device_interface": ("torch",), "tenon.integrations.torch": ("torch",),
          "tenon.integrations.transformers": ("torch", "transformers"), "tenon.integrations.diffusers": ("torch", "diffusers"),
          **dict.fromkeys(("tenon.integrations._mask_gradient", "tenon.integrations._sharding", "tenon._torch_device",
-                          "tenon._op_overrides", "tenon._wrappers"), ("torch",))}
+                          "tenon._op_overrides", "tenon._torch_guard", "tenon._wrappers"), ("torch",))}
 MODULES = ["tenon"] + [m.name for m in pkgutil.walk_packages(tenon.__path__, "tenon.")]
 WITH_EXAMPLES = ["tenon", *(f"tenon.{name}" for name in (
     "backends", "backends.cuda", "backends.cudnn", "device_interface", "errors", "integrations.diffusers",
