@@ -40,8 +40,8 @@ static void require_place(const tn_error *err)
 {
     unsigned line = 0, column = 0;
     require(err->status == TN_CORRUPT && !strchr(err->message, '\n'));
-    require(sscanf(err->message, "fuzz:%u:%u: found ", &line, &column) == 2);
-    require(line > 0 && column > 0 && strstr(err->message, ", expected "));
+    require(sscanf(err->message, "fuzz:%u:%u: expected ", &line, &column) == 2);
+    require(line > 0 && column > 0 && strstr(err->message, ", got "));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

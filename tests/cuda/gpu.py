@@ -227,7 +227,8 @@ def hopper_attentions():
                        "b=2,h=2,l=400,d=128,mask=additive,lse=1", "b=2,h=2,l=400,d=256,mask=additive,mdtype=f32",
                        "b=2,h=2,l=400,d=64,mask=causal;additive", "b=2,h=2,l=400,d=128,softcap=5,lse=1",
                        "b=2,h=2,l=400,d=64,sink=1,softcap=20,mask=causal,lse=1", "b=2,h=2,l=400,d=128,sink=1,lse=1",
-                       "b=2,h=2,l=300,d=64,scale=-0.3,lse=1", "b=2,h=2,l=300,d=128,scale=0,mask=causal,lse=1",
+                       "b=2,h=2,l=400,d=64,softcap=3000,lse=1",
+                       "b=2,h=2,l=400,d=128,softcap=1e9,lse=1", "b=2,h=2,l=300,d=64,scale=-0.3,lse=1", "b=2,h=2,l=300,d=128,scale=0,mask=causal,lse=1",
                        "h=4,varlen=333;0;1;270,d=64,mask=causal-br,lse=1", "h=2,hk=1,varlen=130;700,d=128,lse=1",
                        "b=5,h=4,lq=264,lk=512,d=64,used=1,mask=causal-br,lse=1", "b=3,h=4,lq=200,lk=512,d=128,used=1,lse=1"):
             yield f"attention:{dtype}:{fields}"
@@ -484,6 +485,17 @@ class Gpu(script.Case):
         if self.device["capability"] != "9.0":
             self.skipTest("the GPU's capability is not 9.0")
         self.hold_own(hopper_attentions(), "attention on Hopper", 1, ".hopper")
+
+    def test_3_attention_on_hopper_with_nonfinite_values(self):
+        """Over several tiles of keys, of which some are excluded."""
+        if self.device["capability"] != "9.0":
+            self.skipTest("the GPU's capability is not 9.0")
+        problems = [f"attention:{dtype}:{fields}@cuda:0" for dtype in ("bf16", "f16") for fields in (
+            "b=1,h=2,l=900,d=64,mask=causal,lse=1", "b=1,h=2,l=900,d=128,mask=causal-br", "b=1,h=2,l=900,d=256,mask=causal",
+            "b=1,h=2,l=900,d=64,mask=window:130;77", "b=1,h=2,l=900,d=128,mask=bool,lse=1",
+            "b=5,h=2,lq=300,lk=900,d=128,used=1", "h=2,varlen=333;0;700,d=64,mask=causal-br")]
+        done = self.command("check", *problems, "--kernel", "cuda.attention.hopper", "--nonfinite", "--json")
+        self.assertEqual([row["problem"] for row in self.note(done) if row["ok"] is not True], [])
 
     def test_3_gradients_by_our_own(self):
         self.hold_own(own_gradients(), "gradients", 1)

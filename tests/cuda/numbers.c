@@ -143,11 +143,17 @@ tn_status cuda_kernel_launch(cuda *self, int32_t device, const cuda_launch *laun
 }
 
 /* The kernels of Hopper need its instructions, and refuse this device. */
+tn_status cuda_tiles_check(cuda *self, tn_error *err)
+{
+    (void)self;
+    return tn_fail(err, TN_UNSUPPORTED, 0, "cuda.numbers", "TMA is not here");
+}
+
 tn_status cuda_tiles_describe(cuda *self, int32_t device, const cuda_tile *tiles, int count,
                               tn_error *err)
 {
     (void)self, (void)device, (void)tiles, (void)count;
-    return tn_fail(err, TN_UNSUPPORTED, 0, "cuda.numbers", "no copy engine is here");
+    return tn_fail(err, TN_UNSUPPORTED, 0, "cuda.numbers", "TMA is not here");
 }
 
 /* Two multiprocessors, so that blocks have more than one job. */

@@ -1,6 +1,5 @@
 /* Attention on Hopper's tensor cores. A block of ROWS = 64 GROUPS rows has a warpgroup that loads and GROUPS that compute
- * 64 rows each, WIDTH keys at a time. SIZE and VALUES are the head sizes, rounded up to 16; the copy engine pads with
- * zeros. While a group computes weights, its own product with the last values and the other groups' products run.
+ * 64 rows each, WIDTH keys at a time. SIZE and VALUES are the head sizes, rounded up to 16; TMA pads with zeros. While a group computes weights, its own product with the last values and the other groups' products run.
  *
  *     loader:  Q, then K and V of each tile of keys, into STAGES places each
  *     group:   S = Q K', issued together with sums += P V of the tile before; weights of S; P = S in 16 bits
@@ -22,10 +21,11 @@ enum {
     BARRIERS_AT = V_AT + STAGES * V_BYTES
 };
 
-/* Whether excluded keys may have values other than the copy engine's zeros. */
+/* Whether excluded keys may have values other than the zeros that TMA pads with. */
 #define GUARDED (BOUNDS || TABLES || MASK)
 
 #define NOTHING (-__int_as_float(0x7F800000))
+#define GREATEST __int_as_float(0x7F7FFFFF)
 
 /* Numbers of barriers. */
 enum {
@@ -172,11 +172,14 @@ DEVICE bool read_mask(const hopper_args &args, const u8 *row, int key, f32 &more
     more = 0;
     if (MASK == 1)
         return *one != 0;
-    more = (MASK == 2 ? *(const f32 *)one : widen_one(*(const u16 *)one)) * 1.44269504088896341f;
-    return more != NOTHING;
+    const f32 found = MASK == 2 ? *(const f32 *)one : widen_one(*(const u16 *)one);
+    more = fmaxf(found * 1.44269504088896341f, -GREATEST); /* only minus infinity excludes */
+    more = found != found ? found : more;
+    return found != NOTHING;
 }
 
-/* Applies scale and softcap, where weigh does not. */
+/* Applies scale and softcap, where weigh does not. Of small scores, tanh is computed by its series, as its form with an
+ * exponential cancels. */
 DEVICE f32 scored(const hopper_args &args, f32 product)
 {
     if (SCORES == 0)
@@ -184,6 +187,9 @@ DEVICE f32 scored(const hopper_args &args, f32 product)
     const f32 score = product * args.scale;
     if (SCORES == 1)
         return score;
+    const f32 square = score * score;
+    if (square < 1.0f / 64)
+        return product * args.plain * fmaf(square, fmaf(square, fmaf(square, -17.0f / 315, 2.0f / 15), -1.0f / 3), 1.0f);
     const f32 power = exp2_of(fminf(fabsf(score) * 2.88539008177792682f, 64));
     return score != score ? score : copysignf(args.cap * (1 - 2 / (1 + power)), score);
 }
@@ -308,6 +314,7 @@ DEVICE void add_seen_values(const hopper_args &args, f32 (&sums)[VALUES / 2], co
             }
         }
     }
+    __syncwarp(); /* all lanes have read the tile before one frees it */
 }
 
 /* Frees a place for the loader. */
@@ -537,7 +544,9 @@ DEVICE void write_rows(const hopper_args &args, const position &at, int row, con
         const i64 place = at.first_query + query;
         if (args.lse && is && threadIdx.x % 4 == 0)
             args.lse[at.batch * args.lse_stride[0] + at.head * args.lse_stride[1] + place * args.lse_stride[2]] =
-                all == 0 ? NOTHING : (level + log2f(all)) * 0.693147180559945309f;
+                all == 0                   ? NOTHING
+                : fabsf(level) == GREATEST ? level /* a mask saturated it */
+                                           : (level + log2f(all)) * 0.693147180559945309f;
         u16 *out = !is ? NULL
                        : (u16 *)args.out + at.batch * args.out_stride[0] + at.head * args.out_stride[1] +
                              place * args.out_stride[2];

@@ -27,8 +27,9 @@ typedef struct hopper_args {
     int value_size;
     int sinks_kind; /* as in cuda_attention_args */
     int whole;      /* rows of OUT are written 16 bytes at once */
-    float scale,
-        cap; /* of scores, times log2(e) but for the scale of capped ones; the cap, times log2(e) */
+    float scale;    /* of scores, times log2(e); with a softcap, divided by it instead */
+    float plain;    /* with a softcap: of scores, times log2(e) */
+    float cap;      /* the softcap, times log2(e) */
 } hopper_args;
 
 #endif

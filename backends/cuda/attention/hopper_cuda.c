@@ -1,10 +1,13 @@
-/* Attention on Hopper's tensor cores: the row, its plans and launches. The driver describes Q, K and V for the copy
- * engine at every run. */
+/* Attention on Hopper's tensor cores: the row, its plans and launches. The driver makes tensor maps of Q, K and V for TMA
+ * at every run. */
 #include "attention_cuda.h"
 #include "hopper.h"
 
 #include "../kernels/rows.h"
 #include "../platform/tile.h"
+
+#include <float.h>
+#include <math.h>
 
 CUDA_TEXT_DECLARE(hopper_cuh);
 CUDA_TEXT_DECLARE(hopper_schedule_h);
@@ -47,7 +50,9 @@ static tn_status plan_hopper(const tn_run *run, void **out, uint64_t *out_bytes,
         return status;
     plan *to = made;
     cuda_hopper_variant_of(run->op, false, &to->variant);
-    status = get_kernel(run, &to->variant, &to->kernel, err);
+    status = cuda_tiles_check(run->platform, err);
+    if (!status)
+        status = get_kernel(run, &to->variant, &to->kernel, err);
     if (status)
         cuda_plan_release(run, made);
     else
@@ -72,10 +77,23 @@ static void put_strides(const long long *from, long long *to, int count)
         to[i] = from[i];
 }
 
-/* Fills in everything but the descriptions. Strides of the mask are in bytes. */
+static const double log2_e = 1.4426950408889634;
+
+/* The nearest finite number of f32. */
+static float nearest_finite(double x)
+{
+    return (float)fmin(fmax(x, -(double)FLT_MAX), (double)FLT_MAX);
+}
+
+/* What the kernel multiplies products of Q and K by. */
+static float factor_of(const tn_attention_op *at)
+{
+    return nearest_finite(at->scale * log2_e);
+}
+
+/* Fills in everything but the tensor maps. Strides of the mask are in bytes. */
 static void put_args(const tn_run *run, const hopper_variant *variant, hopper_args *to)
 {
-    static const double log2_e = 1.4426950408889634;
     const tn_op *op = run->op;
     const tn_attention_op *at = TN_PARAMS(op, attention);
     cuda_attention_args from = {0};
@@ -101,8 +119,9 @@ static void put_args(const tn_run *run, const hopper_variant *variant, hopper_ar
     to->ratio = from.ratio;
     to->value_size = from.value_size;
     to->whole = from.whole_out;
-    to->scale = (float)(variant->scores == 2 ? at->scale / at->softcap : at->scale * log2_e);
-    to->cap = (float)(at->softcap * log2_e);
+    to->plain = factor_of(at);
+    to->scale = variant->scores == 2 ? nearest_finite(at->scale / at->softcap) : to->plain;
+    to->cap = nearest_finite(at->softcap * log2_e);
     cuda_hopper_counts_of(op, variant, &to->counts);
 }
 
@@ -135,7 +154,7 @@ static tn_status run_hopper(const tn_run *run, tn_error *err)
     hopper_variant variant = made->variant;
     cuda_kernel *kernel = made->kernel;
     tn_status status = TN_OK;
-    if (variant.scores == 0 && !(TN_PARAMS(run->op, attention)->scale > 0)) {
+    if (variant.scores == 0 && !(factor_of(TN_PARAMS(run->op, attention)) > 0)) {
         cuda_hopper_variant_of(run->op, true, &variant);
         status = get_kernel(run, &variant, &kernel, err);
     }

@@ -135,17 +135,18 @@ static tn_status admit_device(const tn_query *query, tn_refusal *why)
 static tn_status admit_sizes(const tn_attention_op *at, tn_refusal *why)
 {
     const int64_t greater = at->size > at->value_size ? at->size : at->value_size;
+    const int64_t less = at->size < at->value_size ? at->size : at->value_size;
     const int64_t odd = at->size % TOGETHER ? at->size : at->value_size;
     if (greater > SIZE_MOST)
         return cuda_refuse(why, TN_REFUSE_SHAPE, "head size", SIZE_MOST, greater,
                            "a head's sums are kept in registers");
-    if (odd % TOGETHER || odd < TOGETHER)
-        return cuda_refuse(why, TN_REFUSE_SHAPE, "head size", TOGETHER, odd,
-                           "head sizes must be multiples of 8: the copy engine reads 16 bytes");
+    if (odd % TOGETHER || less < TOGETHER)
+        return cuda_refuse(why, TN_REFUSE_SHAPE, "head size", TOGETHER, odd % TOGETHER ? odd : less,
+                           "head sizes must be multiples of 8: TMA reads 16 bytes at a time");
     return TN_OK;
 }
 
-/* Positions are sums of three counts; so are tiles' numbers of blocks. */
+/* The kernel adds up to three positions, and numbers tiles, in 32 bits. */
 static tn_status admit_counts(const tn_op *op, tn_refusal *why)
 {
     enum { MOST = 1 << 27, TILES = 1 << 30 };
@@ -167,7 +168,7 @@ static tn_status admit_counts(const tn_op *op, tn_refusal *why)
                                                   (int64_t)tiles, "split queries or the batch");
 }
 
-/* The copy engine reads rows at multiples of 16 bytes. */
+/* TMA reads rows at multiples of 16 bytes. Its page wants strides that are not less than a row. */
 static tn_status admit_operand(const tn_op *op, int32_t operand, const char *name, tn_refusal *why)
 {
     enum { STRIDE_BITS = 39 };
@@ -181,9 +182,9 @@ static tn_status admit_operand(const tn_op *op, int32_t operand, const char *nam
         if (d == 3 && stride != 1)
             return cuda_refuse(why, TN_REFUSE_STRIDE, name, 1, stride,
                                "the elements of a row must be contiguous");
-        if (d < 3 && (stride <= 0 || stride % TOGETHER || stride >> STRIDE_BITS))
+        if (d < 3 && (stride < layout->shape[3] || stride % TOGETHER || stride >> STRIDE_BITS))
             return cuda_refuse(why, TN_REFUSE_STRIDE, name, TOGETHER, stride,
-                               "row strides must be positive multiples of 8 elements");
+                               "strides must be multiples of 8 elements, and no rows may overlap");
     }
     return TN_OK;
 }
@@ -233,8 +234,7 @@ static double tiles_of(const hopper_counts *counts, const hopper_variant *varian
     return sum / LOOKS;
 }
 
-/* Operations per microsecond of a multiprocessor, and the time around the tiles of a block, as measured on an H200
- * (docs/kernels/hopper-attention.md). */
+/* Operations per microsecond of a multiprocessor, as measured on an H200 (docs/kernels/hopper-attention.md). */
 static double rate_of(const hopper_variant *variant)
 {
     const int greater = variant->size > variant->values ? variant->size : variant->values;
@@ -249,11 +249,14 @@ static double rate_of(const hopper_variant *variant)
 double cuda_hopper_cost(const tn_kernel_row *row, const tn_query *query)
 {
     enum { PROCESSORS = 132 };
-    static const double block_us = 2;
+    static const double block_us = 2; /* around the tiles of a block, measured likewise */
     const int64_t found = query->device ? query->device->multi_processor_count : 0;
     const double processors = (double)(found > 0 ? found : PROCESSORS);
+    const tn_attention_op *at = TN_PARAMS(query->op, attention);
     hopper_variant variant;
     hopper_counts counts;
+    if (admit_sizes(at, NULL) || admit_counts(query->op, NULL))
+        return 0; /* costs are asked for before `admit`; other sizes have no tiles */
     cuda_hopper_variant_of(query->op, false, &variant);
     cuda_hopper_counts_of(query->op, &variant, &counts);
     const double blocks = (double)counts.lots * (double)counts.blocks;
@@ -261,5 +264,8 @@ double cuda_hopper_cost(const tn_kernel_row *row, const tn_query *query)
         2.0 * cuda_hopper_rows(&variant) * variant.width * (variant.size + variant.values);
     const double each = block_us + tiles_of(&counts, &variant) * flops / rate_of(&variant);
     const double turns = counts.sorted ? blocks / processors : ceil(blocks / processors);
-    return row->overhead_us + each * (turns < 1 ? 1 : turns);
+    const double compute = each * (turns < 1 ? 1 : turns);
+    const double move = (double)at->batch * (double)at->groups * cuda_attention_keys_seen(at) *
+                        (double)(at->size + at->value_size) * sizeof(uint16_t) / row->bytes_per_us;
+    return row->overhead_us + (compute > move ? compute : move);
 }

@@ -19,18 +19,23 @@ static cu_result describe(const cuda_driver *driver, const cuda_tile *tile)
                               CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
 }
 
-/* The driver wants a current context, although nothing is queued. */
+static const char call[] = "cuTensorMapEncodeTiled";
+
+tn_status cuda_tiles_check(cuda *self, tn_error *err)
+{
+    if (self->driver.tensor_map)
+        return TN_OK;
+    return tn_fail(err, TN_UNSUPPORTED, 0, call,
+                   "expected a driver for CUDA 12.0 or later, got CUDA %d.%d; install a newer one",
+                   (int)self->driver_version / 1000, (int)self->driver_version % 1000 / 10);
+}
+
+/* The driver requires a current context, although nothing is queued. */
 tn_status cuda_tiles_describe(cuda *self, int32_t device, const cuda_tile *tiles, int count,
                               tn_error *err)
 {
-    static const char call[] = "cuTensorMapEncodeTiled";
     cuda_scope scope;
     cu_result code = CUDA_SUCCESS;
-    if (!self->driver.tensor_map)
-        return tn_fail(
-            err, TN_UNSUPPORTED, 0, call,
-            "expected a driver for CUDA 12.0 or later, got CUDA %d.%d; install a newer one",
-            (int)self->driver_version / 1000, (int)self->driver_version % 1000 / 10);
     tn_status status = cuda_enter(self, device, &scope, err);
     if (status)
         return status;

@@ -1,4 +1,4 @@
-/* Descriptions of tensors for the copy engine of Hopper and later, which copies tiles to shared memory. */
+/* Tensor maps: descriptions of tensors for TMA, the unit of Hopper and later GPUs that copies tiles to shared memory. */
 #ifndef CUDA_TILE_H
 #define CUDA_TILE_H
 
@@ -14,7 +14,10 @@ typedef struct cuda_tile {
     cu_tensor_map *out;
 } cuda_tile;
 
-/* Describes tensors on a device. Fails with TN_UNSUPPORTED if the driver is older than CUDA 12.0. */
+/* Fails with TN_UNSUPPORTED if the driver is older than CUDA 12.0 and makes no tensor maps. */
+tn_status cuda_tiles_check(cuda *self, tn_error *err);
+
+/* Makes the tensor maps of tensors on a device; cuda_tiles_check must have succeeded. */
 tn_status cuda_tiles_describe(cuda *self, int32_t device, const cuda_tile *tiles, int count,
                               tn_error *err);
 

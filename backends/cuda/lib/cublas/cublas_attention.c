@@ -6,7 +6,7 @@
 #include "tenon/module/op/attention.h"
 #include "tenon/module/op/matmul.h"
 
-/* Sums that are not rounded to 16 bits, and not split in other places for another batch. */
+/* Of 16 bits: sums in f32, which are not split. Of f32 and f64 cuBLASLt may split them. */
 static const tn_kernel_row *product_of(const tn_op *op)
 {
     return cuda_bytes_of(op->operand[TN_ATTENTION_Q].dtype) == 2 ? &cuda_lt_half_whole_rows[0].row
@@ -30,8 +30,8 @@ static tn_status plan(const tn_run *run, void **out, uint64_t *out_bytes, tn_err
     return cuda_math_plan(run, product_of(run->op), out, out_bytes, err);
 }
 
-/* Both products, six launches, and scores and weights that are written and read. Not measured on a device: never
- * predicted to be faster than cuda.attention.own, which was. */
+/* Both products, six launches, and scores and weights that are written and read. Never predicted to be faster than
+ * cuda.attention.own, which takes no memory for scores: tuning finds where it is (docs/cuda.md). */
 static double estimate(const tn_kernel_row *row, const tn_query *query)
 {
     enum { LAUNCHES = 6, LAUNCH = 4 };
