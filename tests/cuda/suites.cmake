@@ -68,7 +68,9 @@ tenon_cuda_test(listed LABELS concurrency SOURCES $<TARGET_OBJECTS:tenon-cuda>)
 tenon_cuda_test(products LABELS concurrency)
 target_compile_definitions(test_cuda_products PRIVATE
   LT_STUB="${cuda_stub_folder}/libcublasLt.so.13" BLAS_STUB="${cuda_stub_folder}/libcublas.so.13")
-add_dependencies(test_cuda_products stub_cublas stub_cublas_lt)
+add_dependencies(test_cuda_products stub_cublas stub_cublas_lt stub_nvrtc)
+set_property(TEST cuda.products APPEND PROPERTY ENVIRONMENT
+  "LD_LIBRARY_PATH=${cuda_stub_folder}:${CMAKE_CURRENT_BINARY_DIR}/cuda/stub_compiler")
 tenon_cuda_test(cudnn_threads LABELS concurrency)
 add_dependencies(test_cuda_cudnn_threads stub_cudnn)
 
