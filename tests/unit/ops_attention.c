@@ -569,6 +569,26 @@ static void plans_serve_free_dimensions(void **state)
     assert_false(same_plan(&small, &great, all & ~(uint64_t)TN_ATTENTION_DIM_BATCH));
 }
 
+/* Kernels refuse numbers that leave the range of scores, so these must not share the plan of others. */
+static void plans_do_not_serve_extreme_numbers(void **state)
+{
+    static const char *const extremes[] = {"scale=1e39", "scale=-1e39", "scale=1e-39",
+                                           "softcap=1e39", "softcap=1e-39"};
+    tn_op usual, other;
+    (void)state;
+    parse("attention:f32:b=1,h=2,l=3,d=8,softcap=5", &usual);
+    parse("attention:f32:b=1,h=2,l=3,d=8,softcap=50,scale=-0.1", &other);
+    assert_true(same_plan(&usual, &other, 0));
+    for (size_t i = 0; i < sizeof extremes / sizeof extremes[0]; i++) {
+        char text[128];
+        const bool capped = extremes[i][1] == 'o';
+        snprintf(text, sizeof text, "attention:f32:b=1,h=2,l=3,d=8,%s%s", extremes[i],
+                 capped ? "" : ",softcap=5");
+        parse(text, &other);
+        assert_false(same_plan(&usual, &other, 0));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -586,6 +606,7 @@ int main(void)
         cmocka_unit_test(shapes_are_checked),
         cmocka_unit_test(sequences_are_checked),
         cmocka_unit_test(plans_serve_free_dimensions),
+        cmocka_unit_test(plans_do_not_serve_extreme_numbers),
     };
     return run_suite("unit.ops_attention", tests);
 }

@@ -371,15 +371,25 @@ void tni_attention_cost(const tn_op *op, double *out_flops, double *out_bytes)
         *out_bytes += tni_layout_bytes(&op->operand[i]);
 }
 
+/* Kernels refuse a scale or softcap that would leave the range of their scores. So such a number's
+ * exponent, of 12 bits, is part of the key. It is 0 for ordinary numbers, which share plans. */
+static uint64_t extreme_exponent(double number)
+{
+    enum { ORDINARY = 96, BIAS = 2048 };
+    const int exponent = number != 0 && isfinite(number) ? ilogb(number) : 0;
+    return exponent < -ORDINARY || exponent > ORDINARY ? (uint64_t)(exponent + BIAS) : 0;
+}
+
 size_t tni_attention_words(const tn_op *op, uint64_t *out)
 {
     const tn_attention_op *at = TN_PARAMS(op, attention);
+    const uint64_t numbers = extreme_exponent(at->scale) | extreme_exponent(at->softcap) << 12;
     out[0] = (uint64_t)at->queries;
     out[1] = (uint64_t)at->keys;
     out[2] = (uint64_t)at->left;
     out[3] = (uint64_t)at->right;
     out[4] = (uint64_t)at->shift;
-    out[5] = (uint64_t)at->corner | (uint64_t)at->backend << 32;
+    out[5] = (uint64_t)at->corner | numbers << 8 | (uint64_t)at->backend << 32;
     out[6] = (uint64_t)at->batch; /* not part of the layouts of packed operands */
     return 7;
 }
