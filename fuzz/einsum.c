@@ -86,6 +86,40 @@ static void check_equation(const tn_einsum_args *args, const char *equation)
     tn_einsum_path_release(path);
 }
 
+/* The shape of an equation's result. */
+static tn_tensor infer(const char *equation, const tn_tensor *const *operands, int32_t count,
+                       int64_t *shape)
+{
+    const tn_einsum_args args = {
+        .struct_size = sizeof args, .equation = equation, .operands = operands, .count = count};
+    tn_tensor out = {.device_type = TN_DLPACK_CPU, .dtype = TN_F64, .shape = shape};
+    require(tn_einsum_shape(&args, shape, &out.ndim, NULL) == TN_OK);
+    return out;
+}
+
+/* The equation of each step, and what remains, fit the operands that are left. */
+static void check_steps(const tn_einsum_args *args, const tn_einsum_path *path)
+{
+    int64_t shapes[OPERANDS][TN_TENSOR_NDIM_MAX], shape[TN_TENSOR_NDIM_MAX];
+    tn_tensor made[OPERANDS];
+    const tn_tensor *left[OPERANDS];
+    memcpy(left, args->operands, (size_t)args->count * sizeof left[0]);
+    for (int32_t i = 0; i < args->count - 1; i++) {
+        const tn_einsum_step *step = tn_einsum_path_step(path, (size_t)i);
+        const tn_tensor *const pair[] = {left[step->first], left[step->second]};
+        int32_t kept = 0;
+        made[i] = infer(step->equation, pair, 2, shapes[i]);
+        for (int32_t k = 0; k < args->count - i; k++) {
+            if (k != step->first && k != step->second)
+                left[kept++] = left[k];
+        }
+        left[kept++] = &made[i];
+        require(infer(step->remaining, left, kept, shape).ndim == args->out->ndim);
+        for (int32_t k = 0; k < args->out->ndim; k++)
+            require(shape[k] == args->out->shape[k]);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char *const strategies[] = {"left", "greedy", "optimal", "auto", "random-greedy"};
@@ -116,6 +150,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     tn_tensor out = {
         .data = sums, .device_type = TN_DLPACK_CPU, .ndim = ndim, .dtype = TN_F64, .shape = shape};
     args.out = &out;
+    check_steps(&args, path);
     if (elements <= OUT_MOST && info.largest <= SUM_MOST)
         check_result(&args, &info);
     tn_einsum_path_release(path);

@@ -68,6 +68,14 @@ def test_every_strategy_and_path(random):
         tenon.einsum("ab,bc,cd,de->ae", *operands, strategy="gredy")
     with pytest.raises(tenon.errors.InvalidArgumentError, match="expected 3 pairs for 4 operands, got 1"):
         tenon.einsum("ab,bc,cd,de->ae", *operands, path=[(0, 1)])
+    for path, count, found in (([], 3, 0), ([(0,)], 3, 1), ([(5, 6, 7)], 1, 1), ([(1,)], 1, 1), ([(0, 0)], 1, 1)):
+        part = "ab,bc,cd"[:3 * count - 1]
+        with pytest.raises(tenon.errors.InvalidArgumentError, match="path"):
+            tenon.einsum(part, *operands[:count], path=path)
+        with pytest.raises(tenon.errors.InvalidArgumentError, match="path"):
+            tenon.einsum_path(part, *operands[:count], path=path)
+    for path in ([], [(0,)]):
+        assert numpy.array_equal(tenon.einsum("ab->ba", operands[0], path=path), operands[0].T)
     with pytest.raises(tenon.errors.Error, match="memory_limit is 64"):
         tenon.einsum("ab,bc,cd,de->ae", *operands, memory_limit=64)
 

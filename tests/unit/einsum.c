@@ -519,13 +519,24 @@ static void wrong_arguments_are_refused(void **state)
     expect_refused(&args, TN_INVALID_ARGUMENT, "did you mean greedy?");
     args.strategy = NULL;
     args.path = path;
-    expect_refused(&args, TN_INVALID_ARGUMENT, "path_count is 0, and path is not NULL");
+    expect_refused(&args, TN_INVALID_ARGUMENT, "expected 2 pairs for 3 operands, got 0");
     args.path_count = 1;
     expect_refused(&args, TN_INVALID_ARGUMENT, "expected 2 pairs for 3 operands, got 1");
+    args.path = NULL;
+    expect_refused(&args, TN_INVALID_ARGUMENT, "path_count is 1, and path is NULL");
+    args.path = path;
     args.path_count = 2;
     expect_refused(&args, TN_INVALID_ARGUMENT,
                    "path[1]: expected two different positions below 2, got 0 and 2");
     args = args_of("ij,jk,kl->il", operands, 3);
+    args.workspace_bytes = 64;
+    expect_refused(&args, TN_INVALID_ARGUMENT,
+                   "expected both workspace and workspace_bytes, or neither; got NULL and 64");
+    args.workspace_bytes = 0;
+    args.workspace = &result;
+    expect_refused(&args, TN_INVALID_ARGUMENT,
+                   "expected both workspace and workspace_bytes, or neither; got memory and 0");
+    args.workspace = NULL;
     args.memory_limit = 63;
     expect_refused(&args, TN_OUT_OF_MEMORY, "and memory_limit is 63");
     args.memory_limit = 0;
@@ -819,7 +830,7 @@ static void memory_is_what_explain_says(void **state)
         assert_true(info.workspace_bytes < sizeof workspace);
         memset(workspace, 0xFF, sizeof workspace);
         poison();
-        args.workspace = workspace;
+        args.workspace = info.workspace_bytes ? workspace : NULL;
         args.workspace_bytes = info.workspace_bytes;
         args.memory_limit = info.workspace_bytes;
         if (tn_einsum(NULL, &args, &err))
@@ -827,6 +838,105 @@ static void memory_is_what_explain_says(void **state)
         expect_result(&p);
         for (size_t i = info.workspace_bytes; i < sizeof workspace; i++)
             assert_int_equal(workspace[i], (char)0xFF);
+    }
+}
+
+/* Equations and paths of one operand: a path without pairs is as good as none. */
+static void one_operand_has_a_path_without_pairs(void **state)
+{
+    (void)state;
+    const tn_tensor *const operands[] = {dense(&pieces[0], SIZES(2, 3))};
+    const int32_t path[] = {0, 0};
+    tn_error err = {0};
+    dense(&result, SIZES(3, 2));
+    tn_einsum_args args = args_of("ij->ji", operands, 1);
+    args.path = path;
+    if (tn_einsum(NULL, &args, &err))
+        fail_msg("%s", err.message);
+    args.path_count = 1;
+    expect_refused(&args, TN_INVALID_ARGUMENT, "expected 0 pairs for 1 operands, got 1");
+}
+
+/* The shape of an equation's result for operands of these shapes, which must suit it. */
+static void infer_shape(const char *equation, piece *const *of, int32_t count, piece *out)
+{
+    const tn_tensor *operands[TERMS];
+    tn_error err = {0};
+    int64_t shape[TN_TENSOR_NDIM_MAX];
+    int32_t ndim;
+    for (int32_t i = 0; i < count; i++)
+        operands[i] = &of[i]->tensor;
+    const tn_einsum_args args = args_of(equation, operands, count);
+    if (tn_einsum_shape(&args, shape, &ndim, &err))
+        fail_msg("%s: %s", equation, err.message);
+    memcpy(out->shape, shape, sizeof shape);
+    make(out, TN_F64, ndim)->strides = NULL;
+}
+
+/* The equation of each step fits the operands that are left, also where labels have size 1. */
+static void steps_are_equations(void **state)
+{
+    static problem p;
+    static piece made[TERMS], rest;
+    (void)state;
+    for (int32_t round = 0; round < 300; round++) {
+        piece *left[TERMS];
+        tn_error err = {0};
+        tn_einsum_path *path = NULL;
+        const tn_einsum_step *step;
+        roll_problem(&p, TN_F64);
+        const tn_einsum_args args = args_of(p.equation, p.operands, p.terms);
+        assert_int_equal(tn_einsum_explain(NULL, &args, &path, &err), TN_OK);
+        for (int32_t i = 0; i < p.terms; i++)
+            left[i] = &pieces[i];
+        for (int32_t i = 0; i < p.terms - 1; i++) {
+            int32_t kept = 0;
+            double elements = 1;
+            step = tn_einsum_path_step(path, (size_t)i);
+            piece *const pair[] = {left[step->first], left[step->second]};
+            infer_shape(step->equation, pair, 2, &made[i]);
+            for (int32_t k = 0; k < made[i].tensor.ndim; k++)
+                elements *= (double)made[i].shape[k];
+            if (elements != step->elements)
+                fail_msg("%s: expected %g elements, got %g", step->equation, elements,
+                         step->elements);
+            for (int32_t k = 0; k < p.terms - i; k++) {
+                if (k != step->first && k != step->second)
+                    left[kept++] = left[k];
+            }
+            left[kept++] = &made[i];
+            infer_shape(step->remaining, left, kept, &rest);
+            assert_int_equal(rest.tensor.ndim, result.tensor.ndim);
+            assert_memory_equal(rest.shape, result.shape,
+                                (size_t)rest.tensor.ndim * sizeof rest.shape[0]);
+        }
+        tn_einsum_path_release(path);
+    }
+}
+
+/* Strides that end just inside the addresses are not computed with beyond them. */
+static void largest_strides_are_explained(void **state)
+{
+    static int64_t strides[][2] = {{INT64_C(1) << 62, -(INT64_C(1) << 62)},
+                                   {-(INT64_C(1) << 62), INT64_C(1) << 62},
+                                   {INT64_C(1) << 62, 1}};
+    static const char *const equations[] = {"ab->ab", "ab->ba", "ab->a", "ab->", "aa->a"};
+    int64_t shape[] = {2, 2};
+    (void)state;
+    for (size_t i = 0; i < 3 * 5; i++) {
+        tn_error err = {0};
+        tn_einsum_path *path = NULL;
+        tn_tensor tensor = {.device_type = TN_DLPACK_CPU,
+                            .ndim = 2,
+                            .dtype = TN_I8,
+                            .shape = shape,
+                            .strides = strides[i / 5]};
+        const tn_tensor *const operands[] = {&tensor};
+        tn_einsum_args args = args_of(equations[i % 5], operands, 1);
+        args.out = NULL;
+        if (tn_einsum_explain(NULL, &args, &path, &err))
+            fail_msg("%s: %s", equations[i % 5], err.message);
+        tn_einsum_path_release(path);
     }
 }
 
@@ -899,6 +1009,9 @@ int main(void)
         cmocka_unit_test(long_chains_have_paths),
         cmocka_unit_test(many_dimensions_are_supported),
         cmocka_unit_test(memory_is_what_explain_says),
+        cmocka_unit_test(one_operand_has_a_path_without_pairs),
+        cmocka_unit_test(steps_are_equations),
+        cmocka_unit_test(largest_strides_are_explained),
         cmocka_unit_test(paths_do_not_change_results),
         cmocka_unit_test(large_integers_are_computed_in_parts),
     };

@@ -100,14 +100,13 @@ def _make_args(equation: str, tensors: Sequence[_abi.Tensor], strategy: str | No
     numbers = None
     if path is not None:
         pairs = [tuple(pair) for pair in path]
-        if any(len(pair) != 2 for pair in pairs):
-            if len(tensors) > 1:
-                raise errors.invalid(f"path: expected pairs, got {pairs}")
+        if len(tensors) == 1 and pairs == [(0,)]:  # as einsum_path names the step of one operand
             pairs = []
-        if pairs:
-            flat = [_given.number("path", at, 0, 4096) for pair in pairs for at in pair]
-            numbers = (c_int32 * len(flat))(*flat)
-            args.path, args.path_count = addressof(numbers), len(pairs)
+        if any(len(pair) != 2 for pair in pairs):
+            raise errors.invalid(f"path: expected pairs, got {pairs}")
+        flat = [_given.number("path", at, 0, 4096) for pair in pairs for at in pair]
+        numbers = (c_int32 * max(1, len(flat)))(*flat)
+        args.path, args.path_count = addressof(numbers), len(pairs)
     return args, (addresses, text, word, numbers, tensors)
 
 

@@ -43,9 +43,14 @@ static tn_status check_args(const tn_einsum_args *args, tn_error *err)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "expected 1 to %d operands, got %d%s",
                        TN_EINSUM_OPERANDS_MAX, (int)args->count,
                        args->operands ? "" : "; args->operands is NULL");
-    if (!args->path != !args->path_count)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "path_count is %d, and path is %sNULL",
-                       (int)args->path_count, args->path ? "not " : "");
+    if (!args->path && args->path_count)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "path_count is %d, and path is NULL",
+                       (int)args->path_count);
+    if (!args->workspace != !args->workspace_bytes)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "expected both workspace and workspace_bytes, or neither; got %s and "
+                       "%" PRIu64,
+                       args->workspace ? "memory" : "NULL", args->workspace_bytes);
     return TN_OK;
 }
 
@@ -57,9 +62,11 @@ static tn_status suppose_data(call *c, tn_tensor *tensor, const char *name, tn_e
                                      where, name, &layout, err);
     if (status)
         return status;
-    tensor->data = (void *)(c->supposed + (uintptr_t)(-layout.low / 64 * 64 + 64));
+    const uint64_t below = 0 - (uint64_t)layout.low; /* the span may need all 64 bits */
+    const uint64_t span = below + (uint64_t)layout.high;
+    tensor->data = (void *)(c->supposed + (uintptr_t)(below / 64 * 64 + 64));
     tensor->byte_offset = 0;
-    c->supposed += (uintptr_t)((layout.high - layout.low) / 64 * 64 + 192);
+    c->supposed += (uintptr_t)(span / 64 * 64 + 192);
     return TN_OK;
 }
 
@@ -368,7 +375,7 @@ static void write_axes(const tni_einsum *sum, int32_t term, tni_buffer *to)
     tni_release(one);
 }
 
-/* Writes a term as the equation has it, or as its indices of more than one value. */
+/* Writes an operand or out as the equation has it, and a result as its indices. */
 static void write_term(const tni_einsum_left *left, int32_t term, tni_buffer *to)
 {
     if (term <= left->sum->terms)
@@ -394,17 +401,74 @@ static int32_t written(const tni_einsum *sum, int32_t term)
     return term < sum->terms ? term : term + 1;
 }
 
-/* Describes the pair `index`; `at` lists the terms that are left, and is updated. */
-static tn_status describe_pair(const call *c, tni_einsum_left *left, int32_t index, int32_t *at,
-                               step *to, tn_error *err)
+/* The terms that are left: for their cost, with the indices of more than one value; for their
+ * equations, with all indices. */
+typedef struct terms_left {
+    tni_einsum_left cost, text;
+    tni_einsum whole; /* the sets of `text`, otherwise as the einsum */
+    int32_t *at;      /* the terms by position */
+} terms_left;
+
+static tn_status init_terms(const call *c, terms_left *out, tn_error *err)
 {
     const tni_einsum *sum = &c->sum;
+    const size_t terms = (size_t)sum->terms + 1;
+    *out = (terms_left){.whole = *sum};
+    out->at = tni_alloc_zeroed(terms, sizeof *out->at);
+    out->whole.sets = tni_alloc_zeroed(terms * (size_t)sum->words, sizeof *sum->sets);
+    if (!out->at || !out->whole.sets)
+        return tni_einsum_no_memory(err, "an explanation");
+    for (int32_t i = 0; i < sum->terms; i++)
+        out->at[i] = i;
+    tni_einsum_make_sets(&out->whole);
+    const tn_status status = tni_einsum_left_init(sum, &out->cost, err);
+    return status ? status : tni_einsum_left_init(&out->whole, &out->text, err);
+}
+
+static void release_terms(terms_left *left)
+{
+    tni_einsum_left_release(&left->cost);
+    tni_einsum_left_release(&left->text);
+    tni_release(left->whole.sets);
+    tni_release(left->at);
+}
+
+/* Contracts a pair; returns its cost. A label that is summed here, because it has one value in every
+ * term that is left, is removed from the result's equation. */
+static double contract_terms(terms_left *of, const int32_t *pair)
+{
+    const tni_einsum_left *cost = &of->cost;
+    const size_t words = (size_t)cost->sum->words;
+    const size_t a = (size_t)pair[0] * words, b = (size_t)pair[1] * words;
+    const size_t made = (size_t)cost->next * words;
+    const double found = tni_einsum_left_pair(&of->cost, pair[0], pair[1]);
+    tni_einsum_left_pair(&of->text, pair[0], pair[1]);
+    for (int32_t i = 0; i < cost->sum->indices; i++) {
+        const size_t word = (size_t)(i / 64);
+        const uint64_t bit = UINT64_C(1) << i % 64;
+        const uint64_t summed =
+            (cost->sets[a + word] | cost->sets[b + word]) & ~cost->sets[made + word];
+        if (!(summed & of->text.sets[made + word] & bit))
+            continue;
+        of->text.sets[made + word] &= ~bit;
+        of->text.uses[i]--;
+    }
+    return found;
+}
+
+/* Describes the pair `index`, and contracts it. */
+static tn_status describe_pair(const call *c, terms_left *of, int32_t index, step *to,
+                               tn_error *err)
+{
+    const tni_einsum *sum = &c->sum;
+    const tni_einsum_left *left = &of->text;
     const int32_t *pair = c->order.pairs[index], made = left->next;
+    int32_t *at = of->at;
     const int32_t count = sum->terms - index;
     int32_t kept = 0, terms[2] = {0};
     tni_buffer equation = {0}, remaining = {0};
-    to->face.cost = tni_einsum_left_pair(left, pair[0], pair[1]);
-    to->face.elements = tni_einsum_values(sum, left->sets + (size_t)made * (size_t)sum->words);
+    to->face.cost = contract_terms(of, pair);
+    to->face.elements = tni_einsum_values(sum, of->cost.sets + (size_t)made * (size_t)sum->words);
     for (int32_t i = 0; i < count; i++) {
         const int32_t found = i - kept; /* of the pair */
         if (at[i] != pair[0] && at[i] != pair[1]) {
@@ -448,18 +512,13 @@ static tn_status describe_only(const call *c, tn_einsum_path *path, tn_error *er
 
 static tn_status describe_steps(const call *c, tn_einsum_path *path, tn_error *err)
 {
-    tni_einsum_left left = {0};
-    int32_t *at = tni_alloc_zeroed((size_t)c->sum.terms + 1, sizeof *at);
-    tn_status status = at ? tni_einsum_left_init(&c->sum, &left, err)
-                          : tni_einsum_no_memory(err, "an explanation");
-    for (int32_t i = 0; i < c->sum.terms && !status; i++)
-        at[i] = i;
+    terms_left left;
+    tn_status status = init_terms(c, &left, err);
     if (!status && c->sum.terms == 1)
         status = describe_only(c, path, err);
     for (int32_t i = 0; i < c->order.count && !status; i++)
-        status = describe_pair(c, &left, i, at, &path->steps[i], err);
-    tni_einsum_left_release(&left);
-    tni_release(at);
+        status = describe_pair(c, &left, i, &path->steps[i], err);
+    release_terms(&left);
     return status;
 }
 

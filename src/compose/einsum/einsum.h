@@ -36,6 +36,9 @@ static inline uint64_t *tni_einsum_set(const tni_einsum *sum, int32_t term)
 tn_status tni_einsum_parse(const tn_einsum_args *args, tni_einsum *out, tn_error *err);
 void tni_einsum_release(tni_einsum *sum);
 
+/* Adds to the sets, which are zeroed, all indices of each term, and notes whether one is empty. */
+void tni_einsum_make_sets(tni_einsum *sum);
+
 /* Appends the symbols of the indices of a set, in ascending order of the characters. */
 void tni_einsum_write_set(const tni_einsum *sum, const uint64_t *set, tni_buffer *to);
 

@@ -190,9 +190,9 @@ static tn_status call_reduce(tni_einsum_calls *calls, const nest *n, int32_t fir
     CALL(reduce, .in = &in, .out = &out, .axes = axes, .kind = TN_REDUCE_SUM);
 }
 
-static int64_t magnitude(int64_t stride)
+static uint64_t magnitude(int64_t stride)
 {
-    return stride < 0 ? -stride : stride;
+    return stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride;
 }
 
 static void swap_dims(nest *n, int32_t a, int32_t b)
@@ -217,6 +217,13 @@ static void sort_dims(nest *n, int32_t from, int32_t to, int32_t tensor)
     }
 }
 
+/* Whether a dimension of stride `outer` and one of `size` elements that are `inner` apart are one. */
+static bool are_contiguous(int64_t outer, int64_t inner, int64_t size)
+{
+    int64_t whole;
+    return tni_mul_i64(inner, size, &whole) && outer == whole;
+}
+
 /* Merges dimensions from `from` to `to` - 1 that are contiguous in every tensor. Returns the new
  * end. */
 static int32_t merge_dims(nest *n, int32_t from, int32_t to)
@@ -225,7 +232,7 @@ static int32_t merge_dims(nest *n, int32_t from, int32_t to)
     for (int32_t i = from + 1; i < to; i++) {
         bool merged = true;
         for (int32_t t = 0; t < n->tensors; t++)
-            merged = merged && n->stride[t][last] == n->stride[t][i] * n->size[i];
+            merged = merged && are_contiguous(n->stride[t][last], n->stride[t][i], n->size[i]);
         last += !merged;
         n->size[last] = merged ? n->size[last] * n->size[i] : n->size[i];
         for (int32_t t = 0; t < n->tensors; t++)
@@ -381,7 +388,7 @@ static bool merge_list(const tni_einsum_calls *calls, const tni_einsum_view *vie
         const int64_t stride = tni_einsum_stride(view, list->index[i]);
         if (i == list->count - 1)
             *out_stride = stride;
-        else if (stride != *out_stride * *out_size)
+        else if (!are_contiguous(stride, *out_stride, *out_size))
             return false;
         *out_size *= calls->run->sum->size[list->index[i]];
     }

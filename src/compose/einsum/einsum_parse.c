@@ -316,7 +316,7 @@ static void name_ellipses(const parser *p)
     }
 }
 
-static void make_sets(tni_einsum *sum)
+void tni_einsum_make_sets(tni_einsum *sum)
 {
     for (int32_t term = 0; term <= sum->terms; term++) {
         uint64_t *set = tni_einsum_set(sum, term);
@@ -372,7 +372,7 @@ tn_status tni_einsum_parse(const tn_einsum_args *args, tni_einsum *out, tn_error
     if (!status) {
         out->words = out->indices > 64 ? (out->indices + 63) / 64 : 1;
         name_ellipses(&p);
-        make_sets(out);
+        tni_einsum_make_sets(out);
         remove_single(args, out);
     } else
         tni_einsum_release(out);
