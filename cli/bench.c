@@ -177,7 +177,7 @@ static int read_options(const command *self, int count, char **arguments, bench_
         {"--json", NULL, "print JSON", &request->trials.as_json, NULL, 0},
     };
     int code = options_read(self, rows, sizeof rows / sizeof rows[0], count, arguments);
-    if (code != OPTIONS_RUN || (code = options_need(self, &rows[0])) != OPTIONS_RUN)
+    if (code != OPTIONS_RUN || (code = options_need(self, &rows[0], 1)) != OPTIONS_RUN)
         return code;
     if (!request->seconds.count)
         return OPTIONS_RUN;

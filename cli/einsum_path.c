@@ -10,7 +10,7 @@
 
 static const char who[] = " einsum-path";
 
-enum { OPERANDS_MOST = 1024 };
+enum { OPERANDS_MOST = TN_EINSUM_OPERANDS_MAX };
 
 /* The operands: f32, contiguous, without data. */
 typedef struct operands {
@@ -32,7 +32,7 @@ static tn_status parse_shape(const char *text, operands *out, const char **out_e
     int64_t *shape = out->shapes[out->count];
     int32_t ndim = 0;
     if (out->count == OPERANDS_MOST)
-        return reject_shape(text, "at most 1024 shapes", err);
+        return reject_shape(text, "at most 4096 shapes", err);
     while (*text && *text != ',') {
         char *end = NULL;
         errno = 0;
@@ -156,9 +156,9 @@ static void write_path(const command *self, const tn_einsum_path *path,
     json_begin_document(&to, self->name);
     json_text(&to, "equation", info->equation);
     json_text(&to, "strategy", info->strategy);
-    json_number(&to, "cost", info->cost);
-    json_number(&to, "cost_at_once", info->cost_at_once);
-    json_number(&to, "largest", info->largest);
+    json_exact_number(&to, "cost", info->cost);
+    json_exact_number(&to, "cost_at_once", info->cost_at_once);
+    json_exact_number(&to, "largest", info->largest);
     json_integer(&to, "workspace", (int64_t)info->workspace_bytes);
     json_begin_list(&to, "steps");
     for (size_t i = 0; (step = tn_einsum_path_step(path, i)); i++) {
@@ -167,8 +167,8 @@ static void write_path(const command *self, const tn_einsum_path *path,
         json_known_integer(&to, "second", step->second >= 0, step->second);
         json_text(&to, "equation", step->equation);
         json_text(&to, "remaining", step->remaining);
-        json_number(&to, "cost", step->cost);
-        json_number(&to, "elements", step->elements);
+        json_exact_number(&to, "cost", step->cost);
+        json_exact_number(&to, "elements", step->elements);
         json_begin_list(&to, "calls");
         for (size_t k = 0; k < step->calls; k++) {
             json_begin_object(&to, NULL);
@@ -217,7 +217,7 @@ int run_einsum_path(const command *self, int count, char **arguments)
         {"--json", NULL, "print JSON", &as_json, NULL, 0},
     };
     int code = options_read(self, rows, sizeof rows / sizeof rows[0], count, arguments);
-    if (code != OPTIONS_RUN || (code = options_need(self, &rows[0])) != OPTIONS_RUN)
+    if (code != OPTIONS_RUN || (code = options_need(self, &rows[0], 2)) != OPTIONS_RUN)
         return code;
     rules_say_unknown();
     if (explain_path(&words, strategy.count ? strategy.texts[0] : NULL, &of, &path, &err) ||

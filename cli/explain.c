@@ -159,7 +159,7 @@ int run_explain(const command *self, int count, char **arguments)
     int code = options_parse(self, rows, sizeof rows / sizeof rows[0], count, arguments);
     if (code == EXIT_DONE)
         print_problem_help();
-    if (code != OPTIONS_RUN || (code = options_need(self, &rows[0])) != OPTIONS_RUN ||
+    if (code != OPTIONS_RUN || (code = options_need(self, &rows[0], 1)) != OPTIONS_RUN ||
         (code = add_device_files(&request.files)))
         return code;
     code = decide(&request.problems, problems);

@@ -97,13 +97,23 @@ void json_integer(json *to, const char *key, int64_t value)
     printf("%" PRId64, value);
 }
 
-void json_number(json *to, const char *key, double value)
+static void put_number(json *to, const char *key, double value, int digits)
 {
     begin_value(to, key);
     if (fabs(value) <= DBL_MAX) /* neither infinite nor NaN */
-        printf("%.6g", value);
+        printf("%.*g", digits, value);
     else
         fputs("null", stdout);
+}
+
+void json_number(json *to, const char *key, double value)
+{
+    put_number(to, key, value, 6);
+}
+
+void json_exact_number(json *to, const char *key, double value)
+{
+    put_number(to, key, value, DBL_DECIMAL_DIG);
 }
 
 void json_bool(json *to, const char *key, bool value)

@@ -23,7 +23,8 @@ void json_end_list(json *to);
 /* NULL text is null. Bytes that are not UTF-8 become U+FFFD. */
 void json_text(json *to, const char *key, const char *text);
 void json_integer(json *to, const char *key, int64_t value);
-void json_number(json *to, const char *key, double value); /* null unless finite */
+void json_number(json *to, const char *key, double value);       /* 6 digits; null unless finite */
+void json_exact_number(json *to, const char *key, double value); /* the same with all digits */
 void json_bool(json *to, const char *key, bool value);
 void json_null(json *to, const char *key);
 

@@ -265,7 +265,7 @@ int run_lock(const command *self, int count, char **arguments)
         {"--json", NULL, "print JSON", &request.as_json, NULL, 0},
     };
     int code = options_read(self, rows, sizeof rows / sizeof rows[0], count, arguments);
-    if (code != OPTIONS_RUN || (code = options_need(self, &rows[0])) != OPTIONS_RUN)
+    if (code != OPTIONS_RUN || (code = options_need(self, &rows[0], 1)) != OPTIONS_RUN)
         return code;
     int action = options_action(self, actions, ACTIONS, &request.words);
     if (action < 0 || !is_sound(action, &request))

@@ -172,9 +172,9 @@ int options_read(const command *self, const option_row *rows, size_t row_count, 
     return code == OPTIONS_RUN ? options_apply() : code;
 }
 
-int options_need(const command *self, const option_row *row)
+int options_need(const command *self, const option_row *row, size_t least)
 {
-    if (row->values->count > 0)
+    if (row->values->count >= least)
         return OPTIONS_RUN;
     fprintf(stderr, "tenon %s: needs %s %s: tenon %s %s\n", self->name,
             strchr("AEIOU", row->name[0]) ? "an" : "a", row->name, self->name, self->usage);

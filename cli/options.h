@@ -42,9 +42,9 @@ int options_parse(const command *self, const option_row *rows, size_t row_count,
 int options_apply(void);
 size_t options_sets(void);
 
-/* Returns OPTIONS_RUN, or prints an error and returns EXIT_WRONG_USE if the row's words are
- * missing. */
-int options_need(const command *self, const option_row *row);
+/* Returns OPTIONS_RUN, or prints an error and returns EXIT_WRONG_USE if the row has fewer words than
+ * `least`. */
+int options_need(const command *self, const option_row *row, size_t least);
 
 /* An action of a command: the first of its words, and what follows it. */
 typedef struct option_action {

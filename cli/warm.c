@@ -340,7 +340,7 @@ int run_warm(const command *self, int count, char **arguments)
         {"--json", NULL, "print JSON", &as_json, NULL, 0},
     };
     int code = options_read(self, rows, sizeof rows / sizeof rows[0], count, arguments);
-    if (code != OPTIONS_RUN || (code = options_need(self, &rows[0])) != OPTIONS_RUN)
+    if (code != OPTIONS_RUN || (code = options_need(self, &rows[0], 1)) != OPTIONS_RUN)
         return code;
     FILE *file = fopen(path.texts[0], "rb");
     if (!file) {

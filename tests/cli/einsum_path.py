@@ -30,6 +30,17 @@ class EinsumPath(Case):
         self.assertEqual(document["steps"][0]["calls"][0]["problem"], "matmul:f32:m=20,n=5,k=30@cpu:0")
         self.assertEqual(document["largest"], 100)
 
+    def test_json_costs_are_exact(self):
+        document = json.loads(self.ask("ij,jk->ik", "1234567x3,3x7", "--json"))
+        self.assertEqual((document["cost"], document["cost_at_once"]), (1234567 * 3 * 7 * 2,) * 2)
+        self.assertEqual((document["largest"], document["steps"][0]["elements"]), (1234567 * 7,) * 2)
+        self.assertEqual(document["steps"][0]["cost"], 1234567 * 3 * 7 * 2)
+
+    def test_steps_have_labels_of_size_1(self):
+        steps = json.loads(self.ask("ab,bc,c->a", "1x3,3x4,4", "--strategy", "left", "--json"))["steps"]
+        self.assertEqual([(step["equation"], step["remaining"]) for step in steps],
+                         [("ab,bc->ac", "c,ac->a"), ("c,ac->a", "a->a")])
+
     def test_calls_are_problems_of_explain(self):
         for step in json.loads(self.ask("abc,cbd,dd->a", "2x3x4,4x3x5,5x5", "--json"))["steps"]:
             for row in step["calls"]:
@@ -52,8 +63,14 @@ class EinsumPath(Case):
         self.assertIn("1  step 1\n└─ ii  operand 0\n", self.ask("ii->", "3x3"))
         self.assertIn("1  step 1\n├─ 1  operand 0\n└─ i  operand 1\n", self.ask(",i->", ",4"))
 
+    def test_as_many_operands_as_einsum(self):
+        document = json.loads(self.ask(",".join("a" * 4096) + "->", ",".join("2" * 4096), "--strategy", "left", "--json"))
+        self.assertEqual(len(document["steps"]), 4095)
+
     def test_wrong_use(self):
         self.refuse("needs an EQUATION SHAPES")
+        self.refuse("needs an EQUATION SHAPES", "i->i")
+        self.refuse('SHAPES: expected at most 4096 shapes, got "2"', ",".join("a" * 4097), ",".join("2" * 4097))
         self.refuse('SHAPES: expected at most 32 sizes such as 10x20, got "ax3"', "ij->i", "ax3")
         self.refuse('SHAPES: expected x and a size, or a comma, got "x"', "ij->i", "2x")
         self.refuse('SHAPES: expected x and a size, or a comma, got "-3"', "ij->i", "2-3")
