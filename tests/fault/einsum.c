@@ -25,8 +25,9 @@ static tn_status compute(tn_error *err)
     const tn_einsum_args args = args_of();
     memset(sums, 0xFF, sizeof sums);
     const tn_status status = tn_einsum(NULL, &args, err);
-    if (!status)
-        assert_true(sums[0] == 3 * 4 * 5 && sums[3] == 3 * 4 * 5);
+    for (size_t i = 0; i < 4;
+         i++) /* the last step is one call, so a failure leaves out unchanged */
+        assert_true(status ? sums[i] != sums[i] : sums[i] == 3 * 4 * 5);
     return status;
 }
 

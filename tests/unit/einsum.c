@@ -940,6 +940,42 @@ static void largest_strides_are_explained(void **state)
     }
 }
 
+/* Dimensions that are reversed in both operands merge, so nothing is copied. */
+static void reversed_dimensions_are_not_copied(void **state)
+{
+    static const int64_t sizes[2][4] = {{4, 5, 6, -1}, {4, 5, 7, -1}};
+    const tn_tensor *const operands[] = {&pieces[0].tensor, &pieces[1].tensor};
+    const double *const out = (const double *)result.memory;
+    tn_einsum_path *path = NULL;
+    tn_error err = {0};
+    const double *last[2];
+    (void)state;
+    for (int32_t i = 0; i < 2; i++) {
+        const int64_t strides[] = {-5 * sizes[i][2], -sizes[i][2], 1};
+        (void)dense(&pieces[i], sizes[i]);
+        memcpy(pieces[i].strides, strides, sizeof strides);
+        pieces[i].tensor.strides = pieces[i].strides;
+        pieces[i].tensor.byte_offset = (uint64_t)(19 * sizes[i][2]) * sizeof *last[i];
+        last[i] = (const double *)pieces[i].memory;
+    }
+    (void)dense(&result, SIZES(6, 7));
+    tn_einsum_args args = args_of("abk,abn->kn", operands, 2);
+    assert_int_equal(tn_einsum_explain(NULL, &args, &path, &err), TN_OK);
+    assert_int_equal(tn_einsum_path_step(path, 0)->calls, 1);
+    assert_non_null(strstr(tn_einsum_path_step(path, 0)->problems[0],
+                           "matmul:f64:m=6,n=7,k=20,sa=1;-6,sb=-7;1"));
+    assert_string_not_equal(tn_einsum_path_step(path, 0)->kernels[0], "ref.matmul");
+    tn_einsum_path_release(path);
+    poison();
+    assert_int_equal(tn_einsum(NULL, &args, &err), TN_OK);
+    for (int32_t at = 0; at < 6 * 7; at++) {
+        double sum = 0;
+        for (int32_t i = 0; i < 20; i++)
+            sum += last[0][i * 6 + at / 7] * last[1][i * 7 + at % 7];
+        assert_true(out[at] == sum);
+    }
+}
+
 /* Every path gives the same result. */
 static void paths_do_not_change_results(void **state)
 {
@@ -1012,6 +1048,7 @@ int main(void)
         cmocka_unit_test(one_operand_has_a_path_without_pairs),
         cmocka_unit_test(steps_are_equations),
         cmocka_unit_test(largest_strides_are_explained),
+        cmocka_unit_test(reversed_dimensions_are_not_copied),
         cmocka_unit_test(paths_do_not_change_results),
         cmocka_unit_test(large_integers_are_computed_in_parts),
     };

@@ -190,11 +190,6 @@ static tn_status call_reduce(tni_einsum_calls *calls, const nest *n, int32_t fir
     CALL(reduce, .in = &in, .out = &out, .axes = axes, .kind = TN_REDUCE_SUM);
 }
 
-static uint64_t magnitude(int64_t stride)
-{
-    return stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride;
-}
-
 static void swap_dims(nest *n, int32_t a, int32_t b)
 {
     const int64_t size = n->size[a];
@@ -211,8 +206,9 @@ static void swap_dims(nest *n, int32_t a, int32_t b)
 static void sort_dims(nest *n, int32_t from, int32_t to, int32_t tensor)
 {
     for (int32_t i = from + 1; i < to; i++) {
-        for (int32_t k = i;
-             k > from && magnitude(n->stride[tensor][k - 1]) < magnitude(n->stride[tensor][k]); k--)
+        for (int32_t k = i; k > from && tni_einsum_magnitude(n->stride[tensor][k - 1]) <
+                                            tni_einsum_magnitude(n->stride[tensor][k]);
+             k--)
             swap_dims(n, k - 1, k);
     }
 }
@@ -482,7 +478,7 @@ static bool is_column_major(const tni_einsum_calls *calls, const tni_einsum_grou
     int64_t rows, columns, row_stride, column_stride;
     return merge_list(calls, to, &g->rows, &rows, &row_stride) &&
            merge_list(calls, to, &g->columns, &columns, &column_stride) && rows > 1 &&
-           columns > 1 && magnitude(column_stride) > magnitude(row_stride);
+           columns > 1 && tni_einsum_magnitude(column_stride) > tni_einsum_magnitude(row_stride);
 }
 
 tn_status tni_einsum_matmul(tni_einsum_calls *calls, const tni_einsum_groups *groups,

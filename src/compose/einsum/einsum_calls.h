@@ -57,6 +57,11 @@ int32_t tni_einsum_find(const tni_einsum_view *view, int32_t index);
 /* Stride of an index; 0 if the view does not have it. */
 int64_t tni_einsum_stride(const tni_einsum_view *view, int32_t index);
 
+static inline uint64_t tni_einsum_magnitude(int64_t stride)
+{
+    return stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride;
+}
+
 /* Makes a contiguous view, in the memory of intermediate results, of the indices of the lists in
  * their order. Fails with TN_OUT_OF_MEMORY if its size has no number. */
 tn_status tni_einsum_view_make(tni_einsum_calls *calls, const tni_einsum_list *const *lists,

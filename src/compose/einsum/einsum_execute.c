@@ -88,12 +88,17 @@ static tn_status sum_private(executor *e, const tni_einsum_view *from, const uin
     return status ? status : tni_einsum_reduce(&e->calls, from, out, err);
 }
 
-/* Sorts a list by descending strides of a view, so that its dimensions merge if they can. */
+static uint64_t magnitude_in(const tni_einsum_view *view, int32_t index)
+{
+    return tni_einsum_magnitude(tni_einsum_stride(view, index));
+}
+
+/* Sorts a list by descending magnitudes of its strides in a view, so that its dimensions merge if they can. */
 static void sort_list(tni_einsum_list *list, const tni_einsum_view *by)
 {
     for (int32_t i = 1; i < list->count; i++) {
-        for (int32_t k = i; k > 0 && tni_einsum_stride(by, list->index[k - 1]) <
-                                         tni_einsum_stride(by, list->index[k]);
+        for (int32_t k = i;
+             k > 0 && magnitude_in(by, list->index[k - 1]) < magnitude_in(by, list->index[k]);
              k--) {
             const int32_t index = list->index[k];
             list->index[k] = list->index[k - 1];

@@ -76,12 +76,19 @@ static bool is_label(uint32_t code)
     return (code >= 'A' && code <= 'Z') || (code >= 'a' && code <= 'z') || code >= LEAST_FURTHER;
 }
 
+/* The length of a text, at most that of a character: the equation may have many. */
+static size_t first_bytes(const char *at)
+{
+    const char *end = memchr(at, '\0', 4);
+    return end ? (size_t)(end - at) : 4;
+}
+
 /* Reads the next character that is not a space: a label, COMMA, ARROW, ELLIPSIS or END. */
 static tn_status read_token(parser *p, uint32_t *out)
 {
     while (*p->at == ' ')
         p->at++;
-    const size_t left = strlen(p->at), size = tni_utf8_size(p->at, left);
+    const size_t left = first_bytes(p->at), size = tni_utf8_size(p->at, left);
     const uint32_t code = size ? decode(p->at, size) : 0;
     *out = code;
     if (!left || *p->at == ',' || (size && is_label(code))) {
