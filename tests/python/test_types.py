@@ -9,7 +9,7 @@ import sys
 import numpy
 import pytest
 import tenon
-from tenon import _named, operators
+from tenon import _einsum, _named, operators
 from tenon._calls import MAKERS
 
 PACKAGE = pathlib.Path(__file__).resolve().parents[2] / "bindings" / "python"
@@ -135,16 +135,28 @@ def test_operators_show_what_they_take(name):
     operator = getattr(tenon, name)
     shown = inspect.signature(operator)
     kinds = {parameter.kind for parameter in shown.parameters.values()}
-    of_any_number = name in ("einsum", "einsum_path")  # of arrays, by position
-    first = inspect.Parameter.VAR_POSITIONAL if of_any_number else inspect.Parameter.POSITIONAL_OR_KEYWORD
-    assert kinds <= {first, inspect.Parameter.KEYWORD_ONLY}
+    assert kinds <= {inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY}
     assert all(parameter.annotation is not parameter.empty for parameter in shown.parameters.values())
     assert operator.__doc__ and operator.__name__ == name
-    assert shown.return_annotation == "Any" or name == "einsum_path" and "EinsumPath" in shown.return_annotation
-    if name in ("copy", "fill") or of_any_number:  # which nothing explains or prepares
+    assert shown.return_annotation == "Any"
+    if name in ("copy", "fill"):  # which nothing explains or prepares
         return
     taken = inspect.signature(MAKERS[operator])
     assert shown.parameters == taken.parameters and MAKERS[operator].__name__ == name
+
+
+def test_einsum_shows_what_it_takes():
+    """Arrays by position, and the options of its call; einsum_path the same without `out`."""
+    options = [parameter for parameter in inspect.signature(_einsum._einsum_call).parameters.values()
+               if parameter.kind is inspect.Parameter.KEYWORD_ONLY]
+    for function, own in ((tenon.einsum, options), (tenon.einsum_path, options[1:])):
+        shown = inspect.signature(function)
+        first, *others = shown.parameters.values()
+        assert first.kind is inspect.Parameter.VAR_POSITIONAL and first.annotation == "Any"
+        assert others == own
+        assert function.__doc__
+        assert shown.return_annotation == "Any" if function is tenon.einsum else "EinsumPath" in shown.return_annotation
+    assert options[0].name == "out"
 
 
 def test_what_the_extension_takes_is_an_option():
