@@ -23,25 +23,31 @@ TN_BEGIN_DECLS
  * out, they are summed. A dimension of size 1 broadcasts to the size that its label has elsewhere.
  *
  * Operands and out have one dtype: f64, f32, f16, bf16, c64, c128 or an integer, whose sums and
- * products wrap. Intermediate results have the same dtype.
+ * products wrap. Intermediate results have the same dtype. They are on one device, even with the
+ * setting may_cross_devices. On CUDA, complex operands are computed only if that needs no sum,
+ * product, or filling of elements, but tn_matmul and tn_permute alone.
  *
  * More than two operands are contracted in pairs. Each pair is one or more calls of matmul,
- * tn_binary, tn_reduce and tn_permute, which choose their kernels as always. */
+ * tn_binary, tn_reduce, tn_permute and tn_fill, which choose their kernels as always.
+ *
+ * On a stream that is being recorded, pass a workspace, and run the same call once before the
+ * recording, with data and workspace of the same alignment: that makes the plans of its calls. */
 typedef struct tn_einsum_args {
     size_t struct_size;
     const char *equation;
     const tn_tensor *const *operands;
     const tn_tensor *out;  /* has the labels' sizes; must not overlap an operand */
     int32_t count;         /* number of operands, at least 1 */
-    int32_t path_count;    /* pairs in `path`: count - 1, or 0 */
+    int32_t path_count;    /* pairs in `path`: count - 1; 0 without a path */
     const int32_t *path;   /* positions of the pairs, in the form of tn_einsum_step; NULL: search */
     const char *strategy;  /* how to search; NULL: as the settings opt_einsum.enabled and
                              opt_einsum.strategy say */
     uint64_t memory_limit; /* bytes of intermediate results; 0: no limit */
     uint64_t seed;         /* of the strategy random-greedy */
     tn_stream *stream;     /* NULL: the calling thread's current stream of the tensors' device */
-    void *workspace;       /* memory on that device for intermediate results; NULL: allocated */
-    uint64_t workspace_bytes;
+    void *workspace;       /* memory on that device for intermediate results, aligned to 64 bytes;
+                             NULL: allocated */
+    uint64_t workspace_bytes; /* its size; 0 if, and only if, workspace is NULL */
 } tn_einsum_args;
 TN_ENDS_WITH(tn_einsum_args, workspace_bytes);
 
@@ -55,15 +61,20 @@ TN_ENDS_WITH(tn_einsum_args, workspace_bytes);
  *                 if that is cheaper
  * random-greedy   the best of 32 greedy searches with random choices
  * auto            optimal as long as that is quick, else dp, else greedy
- * auto-hq         the same with 100 times the effort, then 128 random searches
+ * auto-hq         the same with 100 times the comparisons and 16 times the memory, then 128 random
+ *                 searches
  *
  * The cost of a pair is the number of combinations of its labels' values, doubled if a label is
- * summed. */
+ * summed. A label that one operand of the pair alone has counts as if it were summed together with
+ * the pair, though it is summed before. */
 
 /* Fails with TN_INVALID_ARGUMENT for an invalid equation, size, path or strategy, naming the label,
- * the operands and the sizes; with TN_UNSUPPORTED if an `optimal` or `dp` search is too large, or if
- * memory would have to be allocated on a stream that is recorded; with TN_OUT_OF_MEMORY if the
- * intermediate results exceed memory_limit. If it fails, out is unchanged, unless a kernel fails. */
+ * the operands and the sizes; with TN_REFUSED if the operands are on different devices, out is
+ * read-only, or settings exclude every kernel of a call; with TN_UNSUPPORTED for another dtype, if no
+ * kernel can compute a call, if an `optimal` or `dp` search is too large, or if memory would have to
+ * be allocated on a stream that is being recorded; with TN_OUT_OF_MEMORY if the intermediate results
+ * exceed memory_limit. If it fails, out is unchanged, unless a kernel fails or the last step makes
+ * several calls: then out may be partly written. */
 TN_API tn_status tn_einsum(const tn_context *context, const tn_einsum_args *args, tn_error *err);
 
 /* The shape of out. `out`, `path` and the operands' data are not read. out_shape has room for
@@ -79,10 +90,10 @@ typedef struct tn_einsum_step {
     int32_t first;
     int32_t second;
     const char *equation;        /* "ij,jk->ik" */
-    const char *remaining;       /* the equation that is left: "kl,ik->il" */
+    const char *remaining;       /* the equation that is left: "kl,ik->il"; "" for one operand */
     double cost;                 /* see above */
     double elements;             /* of the result */
-    size_t calls;                /* calls of operators */
+    size_t calls;                /* calls that are listed: a loop of calls of one problem is one */
     const char *const *problems; /* `calls` problems, as tn_explain accepts them */
     const char *const *kernels;  /* the kernel of each; "" if none can compute it */
 } tn_einsum_step;
@@ -92,7 +103,9 @@ TN_ENDS_WITH(tn_einsum_step, kernels);
 typedef struct tn_einsum_path tn_einsum_path;
 typedef struct tn_einsum_path_info {
     size_t struct_size;
-    const char *strategy;     /* that found the path: "optimal"; "given" for args->path */
+    const char *strategy;     /* that found the path: "optimal"; "given" for args->path; "left" for
+                                one or two operands and for sizes of 0. Static text, which outlives
+                                the path */
     const char *equation;     /* with explicit output, and without "..." */
     double cost;              /* of all steps */
     double cost_at_once;      /* of one loop over all labels */
