@@ -93,6 +93,22 @@ typedef struct tni_einsum_exact_args {
 tn_status tni_einsum_exact(const tni_einsum *sum, const tni_einsum_exact_args *how,
                            tni_einsum_order *out, bool *out_found, tn_error *err);
 
+/* A step of an explanation, and its memory. */
+typedef struct tni_einsum_path_step {
+    tn_einsum_step face;
+    char *equation, *remaining;
+    char **problems, **kernels;
+    size_t problem_room, kernel_room;
+} tni_einsum_path_step;
+
+/* The equation with explicit output and without "..."; NULL if out of memory. */
+char *tni_einsum_write(const tni_einsum *sum);
+
+/* Sets the positions, cost, elements and equations of each step, which are zeroed. The caller
+ * releases the texts, also if this fails. */
+tn_status tni_einsum_describe(const tni_einsum *sum, const tni_einsum_order *order,
+                              tni_einsum_path_step *steps, tn_error *err);
+
 /* What a step's calls are for. */
 typedef enum tni_einsum_mode {
     TNI_EINSUM_MEASURE, /* nothing is called: only the memory of intermediate results is computed */
