@@ -176,8 +176,12 @@ int options_need(const command *self, const option_row *row, size_t least)
 {
     if (row->values->count >= least)
         return OPTIONS_RUN;
-    fprintf(stderr, "tenon %s: needs %s %s: tenon %s %s\n", self->name,
-            strchr("AEIOU", row->name[0]) ? "an" : "a", row->name, self->name, self->usage);
+    if (row->values->count > 0)
+        fprintf(stderr, "tenon %s: expected %s, got \"%.80s\" alone: tenon %s %s\n", self->name,
+                row->name, text_clean(row->values->texts[0]), self->name, self->usage);
+    else
+        fprintf(stderr, "tenon %s: needs %s %s: tenon %s %s\n", self->name,
+                strchr("AEIOU", row->name[0]) ? "an" : "a", row->name, self->name, self->usage);
     return EXIT_WRONG_USE;
 }
 
