@@ -95,8 +95,8 @@ static void print_labels(const char *equation, int32_t part)
         printf("1");
 }
 
-/* Prints a term below those that it is a part of. `lines` has a bit for each level whose parts are not
- * all printed. Levels beyond 60 are not drawn. */
+/* Prints a term, indented by its level in the tree. `lines` has a bit for each level with parts still to be
+ * printed. Levels beyond 60 are not drawn. */
 static void print_term(const tree *of, int32_t term, const char *equation, int32_t part, int level,
                        uint64_t lines)
 {

@@ -256,7 +256,7 @@ typedef struct shared_state {
     bool has_ended;   /* the suite itself ends the process */
     char place[8192]; /* what foreign code runs; "": none */
 } shared_state;
-static shared_state *shared; /* NULL if nobody waits */
+static shared_state *shared; /* NULL if no process waits */
 
 static void share_place(const char *place)
 {

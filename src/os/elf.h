@@ -25,8 +25,8 @@ typedef struct tni_elf_facts {
  * MiB. */
 tn_status tni_elf_inspect(const tni_elf_source *source, tni_elf_facts *out, tn_error *err);
 
-/* Like tni_elf_inspect, but reads only the headers, not the names, relocations and arrays, of which a
- * large library has megabytes: for a file that is searched for, not opened. */
+/* Like tni_elf_inspect, but reads only the headers. Names, relocations and arrays, megabytes in a
+ * large library, need not be read to find a file. */
 tn_status tni_elf_check_headers(const tni_elf_source *source, tn_error *err);
 
 #endif

@@ -23,7 +23,7 @@ int32_t tni_rows_count(const void *list);
 tn_status tni_rows_check(const tn_module *module, tn_error *err);
 
 /* Writes which kernels are ignored because this version does not know their operator: "kernel
- * acme.sort is ignored: ...". Returns false, and writes "", if there is none. */
+ * acme.sort is ignored: ...". Returns false and writes "" if no row is ignored. */
 enum { TNI_ROWS_UNKNOWN_TEXT = 256 };
 bool tni_rows_unknown(const tn_kernel_row *const *rows, char out[TNI_ROWS_UNKNOWN_TEXT]);
 

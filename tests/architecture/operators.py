@@ -72,7 +72,7 @@ def write(path, text):
 
 
 def missing(root, nouns):
-    """[(operator, what is missing)]. Calls in tests have the form tn_x(...) or MACRO(x, ...)."""
+    """[(operator, missing test)]. Calls in tests have the form tn_x(...) or MACRO(x, ...)."""
     unit = os.path.join(root, "tests", "unit")
     suites = {n: read(os.path.join(unit, n)) for n in sorted(os.listdir(unit))
               if re.match(r"ops?_\w+\.c$", n)}

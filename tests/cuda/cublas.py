@@ -282,7 +282,7 @@ class Decisions(script.Case):
         self.assertEqual(self.chosen("matmul:bf16:m=4096,n=4096,k=4096,bias=1,act=gelu"), LT + ".half-reduced")
 
     def test_misaligned_operands_are_copied_where_that_pays(self):
-        """Of large 16-bit products; of what is aligned nothing is copied, and small ones are computed as they lie."""
+        """Misaligned operands of large 16-bit products are copied; aligned operands and small products are not."""
         great, direct = "m=3333,n=5555,k=7777", LT + ".half-reduced"
         for dtype in ("bf16", "f16"):
             for fields in (great, great + ",tb=1", great.replace("5555", "5552") + ",bias=1,act=relu", great + ",act=gelu", great + ",beta=0.5",
@@ -301,7 +301,7 @@ class Decisions(script.Case):
             self.assertEqual(self.chosen(f"matmul:{dtype}:{great}", setting), LT + name if name else BLAS + ".half-reduced",
                              setting)
 
-    def test_which_operands_are_copied_is_told(self):
+    def test_explains_which_operands_are_copied(self):
         def up(size, to):
             return -(-size // to) * to
         m, n, k = 3333, 5555, 7777

@@ -102,7 +102,7 @@ def products():
         yield f"matmul:{dtype}:m=300,n=520,k=64,bias=1,act=gelu"
         yield f"matmul:{dtype}:m=48,n=1100,k=64,batch=3,act=silu,sc=52800;1;48"
     yield "matmul:bf16:m=300,n=520,k=64,act=gelu-tanh,out=f32"
-    for dtype in ("bf16", "f16"):  # operands of which cuBLASLt is given aligned copies
+    for dtype in ("bf16", "f16"):  # cuBLASLt gets aligned copies of these operands
         for fields in ("m=333,n=555,k=777", "m=257,n=301,k=501,ta=1,tb=1", "m=333,n=512,k=641", "m=333,n=513,k=640",
                        "m=256,n=513,k=640,tb=1", "m=333,n=512,k=640,align=2;16;16", "m=256,n=512,k=640,align=16;4;8",
                        "m=333,n=555,k=777,align=2;2;2", "m=77,n=99,k=111,batch=3x2", "m=77,n=99,k=111,batch=3,sa=0;111;1",
@@ -487,7 +487,7 @@ class Gpu(script.Case):
         self.hold_own(hopper_attentions(), "attention on Hopper", 1, ".hopper")
 
     def test_3_attention_on_hopper_with_nonfinite_values(self):
-        """Over several tiles of keys, of which some are excluded."""
+        """NaN and infinity in V, with several tiles of keys and some excluded keys."""
         if self.device["capability"] != "9.0":
             self.skipTest("the GPU's capability is not 9.0")
         problems = [f"attention:{dtype}:{fields}@cuda:0" for dtype in ("bf16", "f16") for fields in (

@@ -329,8 +329,8 @@ static void what_follows_a_librarys_product(void **state)
             "matmul:bf16:m=4,n=16,k=5,batch=2,act=gelu,sc=72;16;1");
 }
 
-/* Operands of which each alone is misaligned, or all, by address, stride, batch or size; lines of one element, of less than
- * a chunk and of more than a block takes; both orders of each; rounded sizes and others; sums of f32 in out. */
+/* One or all operands misaligned by address, stride, batch or size; lines of one element, shorter than a chunk and longer
+ * than a block's share; both orders of each operand; rounded sizes and others; sums of f32 in out. */
 static void misaligned_operands_are_copied(void **state)
 {
     static const char *const problems[] = {"matmul:bf16:m=33,n=41,k=57",

@@ -5,7 +5,7 @@
 
 in a Python that has FastVideo, as scripts/peers makes one. A test that passes with FastVideo's platforms must
 pass with Tenon's, unless UPSTREAM names it. The last line is "counts: PASSED FAILED SKIPPED" of the run with
-Tenon: failed are those that passed before, skipped are those of UPSTREAM.
+Tenon. A test that passes with FastVideo must pass with Tenon, unless UPSTREAM lists it.
 """
 import importlib.util
 import os
@@ -16,7 +16,7 @@ import xml.etree.ElementTree
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.dirname(os.path.dirname(HERE))
 TESTS = os.path.join(os.path.dirname(importlib.util.find_spec("fastvideo").origin), "tests")
-# Those that use platforms and need neither weights nor packages that only GPUs have.
+# Tests that use platforms and need neither weights nor packages that only GPUs have.
 SUITES = ("platforms", "attention", "api/test_attention_selector_resolution.py",
           "api/test_attn_qat_infer_capability_gate.py", "stages/test_kandinsky5_attention_backend_guard.py",
           "pipelines/test_direct_pipeline_unified_memory.py", "loader/test_text_encoder_unified_memory_offload.py",

@@ -1,4 +1,4 @@
-/* einsum: what equations mean, against loops over all labels; orders of contraction; what is refused. */
+/* einsum: results against loops over all labels, orders of contraction, and refused calls. */
 #include "test.h"
 
 #include "tenon/tenon.h"
@@ -1000,7 +1000,7 @@ static void paths_do_not_change_results(void **state)
     }
 }
 
-/* A product of integers that is larger than what is computed at one time. */
+/* A product of integers that is computed in several parts. */
 static void large_integers_are_computed_in_parts(void **state)
 {
     enum { N = 300 };

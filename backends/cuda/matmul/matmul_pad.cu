@@ -1,6 +1,6 @@
 /* Copies lines of 2-byte units between memory that is aligned to 16 bytes and memory that is not. A thread writes DEEP
- * aligned chunks of 16 bytes of a line. A chunk that lies within the line on both sides is read as one or two
- * aligned chunks and shifted into place; others, at the ends of a line, unit by unit. Nothing outside a line is read
+ * aligned chunks of 16 bytes of a line. A chunk that is inside the line on both sides is read as one or two
+ * aligned chunks and shifted into place; chunks at the ends of a line are copied unit by unit. Nothing outside a line is read
  * or written. */
 enum { BLOCK = 256, UNITS = 8, DEEP = 4 };
 typedef pack<u32, 4> eight; /* units */
@@ -23,7 +23,7 @@ DEVICE int units_behind(const u16 *at)
 
 DEVICE bool is_whole(const part &p, int first) { return first >= p.before && first <= p.last; }
 
-/* Returns the 16 bytes that begin `before` units after the first of `low`, of which there are less than UNITS. */
+/* Returns the 16 bytes that begin `before` units after the first of `low`; `before` is less than UNITS. */
 DEVICE eight shifted(const eight &low, const eight &high, int before)
 {
     u32 w[8];

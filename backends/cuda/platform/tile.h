@@ -5,8 +5,8 @@
 #include "cuda.h"
 #include "tenon/module/op.h"
 
-/* A tensor of four dimensions of 16-bit floats at `memory`, of which `rows` rows of the last two dimensions are copied at
- * a time, 64 elements of each. Rows must be contiguous, and aligned to 16 bytes. */
+/* A tensor of 16-bit floats with four dimensions. TMA copies 64 elements of each of `rows` rows at a time; a row is the
+ * last dimension. Rows must be contiguous and aligned to 16 bytes. */
 typedef struct cuda_tile {
     const tn_layout *layout;
     void *memory;

@@ -237,10 +237,13 @@ static const exchange *exchange_of(PyObject *type)
 }
 
 /* teach(types, empty, gradients, forward, wrote, storage): arrays of these types, a tuple, are seen from now on; False
- * when they cannot be. By the buffer protocol if `gradients` is None; else by the first type's table of DLPack's,
- * `gradients` returns whether an array that requires them would lose them, `forward._current_level` is not negative while
- * arrays may have tangents, `wrote` is called with each array of the caller's that a call wrote to, and `storage` has the
- * addresses of two storage_fact, or is None. Once for each type. */
+ * when they cannot be. May be called once for each type. If `gradients` is None, arrays are read through the buffer
+ * protocol; otherwise through DLPack's table of the first type, and then:
+ *
+ *     gradients   returns whether the result of an array that requires gradients would lose them
+ *     forward     its `_current_level` is negative while no array has tangents
+ *     wrote       is called with each of the caller's arrays that a call wrote to
+ *     storage     the addresses of two functions of type storage_fact; or None */
 static PyObject *teach(PyObject *module, PyObject *const *given, Py_ssize_t count)
 {
     state *s = PyModule_GetState(module);

@@ -464,8 +464,9 @@ _made: dict[str, Kind] = {}
 def teach_fast(types: tuple[type, ...], empty: Any, gradients: Any = None, forward: Any = None,
                wrote: Any = None, storage: Any = None) -> None:
     """Lets the extension, if there is one, see arrays of these types: by the buffer protocol, or, if a library has
-    gradients, by DLPack's table, with what tells whether they are recorded, what has the level of its forward mode,
-    what counts a write to an array of the caller's, and what gives functions that read a storage (_storage_functions)."""
+    gradients, by DLPack's table. Such a library gives functions that return whether gradients are recorded, count a write
+    to an array of the caller's, and return the functions that read a storage (_storage_functions), and the object with the
+    level of its forward mode."""
     from . import operators
 
     if operators._fast is not None:

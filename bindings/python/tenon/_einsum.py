@@ -1,4 +1,4 @@
-"""Einstein summation: `tenon.einsum`, and `tenon.einsum_path`, which tells how it would be computed."""
+"""Einstein summation: `tenon.einsum`, and `tenon.einsum_path`, which explains how it would be computed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DIMS_MAX = 32
 
 
 class EinsumStep:
-    """A pair that is contracted: positions among the operands that are left, equation, cost, elements of the result, and
+    """A pair that is contracted: its positions among the remaining operands, equation, cost, elements of the result, and
     the problem and the kernel of each call of an operator."""
 
     __slots__ = ("pair", "equation", "remaining", "cost", "elements", "problems", "kernels")
@@ -91,7 +91,8 @@ def _make_args(equation: str, tensors: Sequence[_abi.Tensor], strategy: str | No
                memory_limit: int | None, seed: int) -> tuple[Any, Any]:
     """The args struct without out, and what it points to."""
     addresses = (c_void_p * max(1, len(tensors)))(*map(addressof, tensors))
-    text, word = _given.text("equation", equation), None if strategy is None else _given.text("strategy", strategy)
+    text = _given.text("equation", equation)
+    word = _given.text("strategy", strategy) if strategy is not None else None
     args = _abi.EinsumArgs()
     args.equation, args.operands, args.count = text, addressof(addresses), len(tensors)
     args.strategy = word
@@ -114,7 +115,7 @@ def _einsum_call(*operands: Any, out: Any = None, strategy: str | None = None, p
                  memory_limit: int | None = None, seed: int = 0) -> Call:
     equation, operands = _parse(operands)
     if not operands:
-        raise errors.invalid(f'einsum: "{equation}" needs operands, found none')
+        raise errors.invalid(f'einsum: expected operands of "{equation}", got none')
     tensors = [view(one) for one in operands]
     args, kept = _make_args(equation, tensors, strategy, path, memory_limit, seed)
     shape, ndim = (c_int64 * _DIMS_MAX)(), c_int32()
@@ -128,6 +129,7 @@ def _einsum_call(*operands: Any, out: Any = None, strategy: str | None = None, p
 
 _einsum_call.__name__ = "einsum"  # for messages
 
+
 def einsum(*given: Any, out: Any = None, strategy: str | None = None, path: Any = None,
            memory_limit: int | None = None, seed: int = 0) -> Any:
     """Sums products of arrays over the labels that the result does not have: `einsum("ij,jk->ik", a, b)`, or
@@ -135,7 +137,7 @@ def einsum(*given: Any, out: Any = None, strategy: str | None = None, path: Any 
 
     `strategy` is how the order of contraction is searched: "left", "greedy", "optimal", "dp", "random-greedy", "auto" or
     "auto-hq"; None: as the settings opt_einsum.enabled and opt_einsum.strategy say. `path` gives the order instead, as
-    `einsum_path` tells it. `memory_limit` limits the bytes of intermediate results.
+    `einsum_path` returns it. `memory_limit` limits the bytes of intermediate results.
 
     >>> import numpy, tenon
     >>> a, b = numpy.ones((2, 3)), numpy.ones((3, 4))
@@ -158,8 +160,8 @@ def _shaped(shape: Sequence[int]) -> _abi.Tensor:
 
 def einsum_path(*given: Any, strategy: str | None = None, path: Any = None, memory_limit: int | None = None,
                 seed: int = 0) -> tuple[list[tuple[int, ...]], EinsumPath]:
-    """The path of an `einsum`, and what it costs, without computing anything. In place of an array, a tuple of integers is
-    the shape of one of f32.
+    """The path of an `einsum`, and its costs, without computing anything. A tuple of integers may stand for an f32 array of
+    that shape.
 
     >>> import tenon
     >>> path, info = tenon.einsum_path("ij,jk,kl->il", (10, 20), (20, 30), (30, 5))

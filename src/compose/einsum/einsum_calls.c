@@ -315,7 +315,7 @@ tn_status tni_einsum_clear(tni_einsum_calls *calls, const tni_einsum_view *to, t
     return run_nest(calls, n, call_fill, err);
 }
 
-/* The nest of a sum: the dimensions of `to`, then those that are summed. */
+/* The nest of a sum: the dimensions of `to`, then the summed dimensions. */
 static void make_sum(const tni_einsum_calls *calls, const tni_einsum_view *from,
                      const tni_einsum_view *to, nest *out)
 {

@@ -72,7 +72,7 @@ void tni_einsum_view_free(tni_einsum_calls *calls, const tni_einsum_view *view);
 /* to = from, which may lack indices of `to`. */
 tn_status tni_einsum_copy(tni_einsum_calls *calls, const tni_einsum_view *from,
                           const tni_einsum_view *to, tn_error *err);
-/* to = a * b, each of which may lack indices of `to`. */
+/* to = a * b; a and b may lack indices of `to`. */
 tn_status tni_einsum_multiply(tni_einsum_calls *calls, const tni_einsum_view *a,
                               const tni_einsum_view *b, const tni_einsum_view *to, tn_error *err);
 /* to = from, summed over the indices that `to` lacks. */

@@ -1,4 +1,4 @@
-/* The texts, costs and sizes of an explanation: the equation of each step, and what is left after it. */
+/* The texts, costs and sizes of an explanation: the equation of each step, and the equation that remains. */
 #include "einsum.h"
 
 #include <string.h>

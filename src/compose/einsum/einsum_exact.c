@@ -62,8 +62,8 @@ static tn_status grow_table(search *s, tn_error *err)
     return TN_OK;
 }
 
-/* Sets s->result to the indices of the result of some operands: those that out or another operand
- * has too. Returns whether no other operand has one. */
+/* Sets s->result to the indices that `members` share with out or with another operand. Returns
+ * whether no other operand has one of them. */
 static bool find_result(search *s, uint64_t members)
 {
     const tni_einsum *sum = s->sum;
@@ -99,8 +99,8 @@ static tn_status add_part(search *s, const part *made, size_t place, tn_error *e
     return 2 * s->count > s->table_size ? grow_table(s, err) : TN_OK;
 }
 
-/* Combines two parts without a common operand, if that is within the bound and better than what is
- * known for their operands. */
+/* Combines two parts without a common operand, if the cost is within the bound and below the least
+ * cost found so far for the same operands. */
 static tn_status combine(search *s, size_t a, size_t b, tn_error *err)
 {
     const double before = s->parts[a].cost + s->parts[b].cost;

@@ -93,7 +93,7 @@ static void combine(const search *s, int32_t a, int32_t b, uint64_t *out)
     }
 }
 
-/* Counts a term's indices in or out of those that are left. */
+/* Adds `change` to the number of remaining terms that have each of the term's indices. */
 static void count_uses(search *s, int32_t term, int32_t change)
 {
     const uint64_t *set = set_of(s, term);
@@ -123,7 +123,7 @@ static int32_t contract(search *s, int32_t a, int32_t b)
     return made;
 }
 
-/* Contracts a term that is left with those that have equal sets. Returns the term that results. */
+/* Contracts a remaining term with all terms that have the same indices. Returns the result. */
 static int32_t merge_equal(search *s, int32_t term)
 {
     const size_t bytes = s->words * sizeof *s->sets;
@@ -164,8 +164,8 @@ static candidate cost_pair(search *s, int32_t a, int32_t b, uint64_t *room)
     return pair;
 }
 
-/* Pushes the best pair of a term with a later one (`after`), or with any; of those that have the
- * index, unless that is -1. A random search pushes all pairs. */
+/* Pushes the best pair of `term` with another term that has `index` (-1: that shares an index).
+ * With `after`, only later terms are tried. A random search pushes all pairs. */
 static tn_status push_best(search *s, int32_t term, int32_t index, bool after, uint64_t *room,
                            tn_error *err)
 {
@@ -199,8 +199,8 @@ static tn_status push_first(search *s, uint64_t *room, tn_error *err)
     return status;
 }
 
-/* The term itself if it is left, else one that is and has the same set: costs are those of sets. -1 if
- * there is none. */
+/* Returns the term if it remains, otherwise a remaining term with the same indices, which has the
+ * same costs. Returns -1 if no such term remains. */
 static int32_t find_left(const search *s, int32_t term)
 {
     const size_t bytes = s->words * sizeof *s->sets;
@@ -213,8 +213,8 @@ static int32_t find_left(const search *s, int32_t term)
     return -1;
 }
 
-/* Takes the best pair that is not obsolete; a random search one of the best, the better the
- * likelier. *out_found is false if there is none. */
+/* Pops the best pair whose terms remain. A random search pops one of the best pairs; better pairs
+ * are more likely. *out_found is false if no pair remains. */
 static tn_status choose(search *s, candidate *out, bool *out_found, tn_error *err)
 {
     candidate best[CHOICES];
@@ -247,7 +247,7 @@ static tn_status choose(search *s, candidate *out, bool *out_found, tn_error *er
     return status;
 }
 
-/* Multiplies what is left, always the two smallest. */
+/* Multiplies the remaining terms, always the two smallest. */
 static void multiply_rest(search *s, uint64_t *room)
 {
     while (s->next < 2 * s->sum->terms - 1) {

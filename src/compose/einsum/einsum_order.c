@@ -159,7 +159,8 @@ typedef struct effort {
 } effort;
 static const effort quick = {6e4, 1 << 13}, thorough = {6e6, 1 << 17}, unlimited = {1e300, 1 << 22};
 
-/* Greedy first: its cost bounds the exhaustive search. *out_found tells whether that ended. */
+/* Searches greedily, then exhaustively for a lower cost. *out_found is whether the exhaustive
+ * search was completed. */
 static tn_status search_exactly(const tni_einsum *sum, bool outer, effort limits,
                                 tni_einsum_order *order, bool *out_found, tn_error *err)
 {

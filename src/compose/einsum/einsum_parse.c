@@ -29,7 +29,7 @@ typedef struct parser {
 /* One side of a comma, or out. */
 typedef struct part {
     int32_t labels;
-    int32_t before; /* labels before "..."; -1 if there is none */
+    int32_t before; /* labels before "..."; -1 without "..." */
     const char *begin;
 } part;
 

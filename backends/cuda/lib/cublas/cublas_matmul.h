@@ -33,7 +33,7 @@ tn_status lt_run(const tn_run *run, tn_error *err);
 LT_ROWS_LIST(LT_ROWS_)
 #undef LT_ROWS_
 
-/* Those that copy misaligned operands. */
+/* The rows that copy misaligned operands. */
 #define LT_PADDED_LIST(X)  \
     X(cuda_lt_half_padded) \
     X(cuda_lt_half_reduced_padded) X(cuda_lt_half_whole_padded) X(cuda_lt_f16_sums_padded)

@@ -151,8 +151,8 @@ tn_status lt_admit_pads(const tn_op *op, bool own_out, tn_refusal *why)
     return TN_OK;
 }
 
-/* In 16-bit products, the figures of the row are those of large ones, of which small ones do not reach all. So a
- * part of them is assumed, and copies are only predicted to pay if they clearly do. */
+/* The row's rates are those of large products, which smaller products do not reach. So lower rates are assumed, and
+ * copies are predicted to pay only if they clearly do. */
 double lt_pads_us(const tn_kernel_row *row, const tn_op *op, bool own_out)
 {
     enum { LAUNCH = 3 };
