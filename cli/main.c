@@ -18,7 +18,7 @@ static const command commands[] = {
     {"explain", "PROBLEM... [--device-file F] [--json]",
      "list all kernels for a problem: which is selected, and why the others are not", run_explain},
     {"einsum-path", "EQUATION SHAPES [--strategy S] [--json]",
-     "show in which order an einsum contracts its operands, and what that costs", run_einsum_path},
+     "show the order in which an einsum contracts its operands, and its cost", run_einsum_path},
     {"bench",
      "PROBLEM... [--kernel NAME | --all-kernels] [--against NAME] [--seconds S] [--device-file "
      "F] [--json]",

@@ -68,7 +68,7 @@ static int run_list(const command *self, const settings_request *request)
 {
     found_settings found;
     tn_error err;
-    if (settings_gather_uses(&found, &err))
+    if (settings_gather_uses(&found, TN_SETTING_COUNT, &err))
         return report_error(&err);
     if (request->as_markdown)
         settings_print_markdown(&found);
@@ -88,7 +88,8 @@ static int run_one(const command *self, const settings_request *request)
     tn_error err;
     if (tn_setting_get(request->words.texts[1], &setting, &err))
         return report_request(who, &err);
-    if (request->as_json ? settings_gather_uses(&found, &err) : settings_gather(&found, &err))
+    if (request->as_json ? settings_gather_uses(&found, setting, &err)
+                         : settings_gather(&found, &err))
         return report_error(&err);
     const found_setting *row = &found.rows[setting];
     if (request->as_json)
@@ -174,7 +175,7 @@ static int run_set(const command *self, const settings_request *request)
         status = tn_settings_change(&parsed, 1, &err);
     bool unsaved = !status && request->save && (status = tn_settings_save(text, &err)) != TN_OK;
     if (!status)
-        status = settings_gather_uses(&after, &err);
+        status = settings_gather_uses(&after, parsed.setting, &err);
     if (status) {
         settings_release(&before);
         return unsaved ? report_unsaved(&err) : report_request(who, &err);

@@ -22,9 +22,10 @@ typedef struct found_settings {
 /* Takes one consistent snapshot. On failure `out` is empty. Release it in either case. */
 tn_status settings_gather(found_settings *out, tn_error *err);
 
-/* Like settings_gather, with the use of each setting: its values are tried on every kernel, which takes
- * several times as long as starting the command. */
-tn_status settings_gather_uses(found_settings *out, tn_error *err);
+/* Like settings_gather, with the use of setting `one`, or of all if it is TN_SETTING_COUNT. The values of
+ * a setting are tried on every kernel; for all settings that takes several times as long as starting the
+ * command. */
+tn_status settings_gather_uses(found_settings *out, tn_setting one, tn_error *err);
 void settings_release(found_settings *found);
 
 /* "(empty)" for an empty value. */

@@ -42,10 +42,12 @@ tn_status settings_gather(found_settings *out, tn_error *err)
     return status;
 }
 
-tn_status settings_gather_uses(found_settings *out, tn_error *err)
+tn_status settings_gather_uses(found_settings *out, tn_setting one, tn_error *err)
 {
     tn_status status = settings_gather(out, err);
     for (tn_setting i = 0; i < TN_SETTING_COUNT && !status; i++) {
+        if (one != TN_SETTING_COUNT && i != one)
+            continue;
         out->rows[i].use.struct_size = sizeof out->rows[i].use;
         status = tn_setting_use_get(i, &out->rows[i].use, err);
     }

@@ -346,8 +346,7 @@ static void on_exit_called(void)
     if (!place)
         return;
     write_place("the process was ended by a call of exit", place);
-    share_place(NULL);
-    _Exit(1);
+    host_end(1);
 }
 
 void host_place(const char *place)

@@ -11,11 +11,3 @@ const char *tni_op_word(int32_t kind)
     };
     return kind > TN_OP_NONE && kind < TN_OP_KIND_MAX ? words[kind] : NULL;
 }
-
-int32_t tni_op_find(const char *word)
-{
-    int32_t kind = TN_OP_KIND_MAX - 1;
-    while (kind > TN_OP_NONE && !(tni_op_word(kind) && strcmp(tni_op_word(kind), word) == 0))
-        kind--;
-    return kind;
-}

@@ -7,7 +7,4 @@
 /* Returns the name of a TN_OP_..., such as "matmul"; NULL for a number without an operator. */
 const char *tni_op_word(int32_t kind);
 
-/* Returns the TN_OP_... of a name; TN_OP_NONE if no operator has it. */
-int32_t tni_op_find(const char *word);
-
 #endif

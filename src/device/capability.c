@@ -68,11 +68,10 @@ tn_status tn_capability_parse(const char *text, tn_capability *out, tn_error *er
         read = tn_capability_from_int(read.major);
     }
     if (!sound || *at)
-        return tn_fail(
-            err, TN_INVALID_ARGUMENT, 0, "tn_capability_parse",
-            "a capability: expected the form 9.0, 9 or 90, and a point from 10 to 19; got "
-            "\"%.40s\"",
-            text);
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tn_capability_parse",
+                       "capability: expected the form 9.0, 9 or 90, and a point from 10 to 19; got "
+                       "\"%.40s\"",
+                       text);
     *out = read;
     return TN_OK;
 }

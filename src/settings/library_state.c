@@ -1,5 +1,4 @@
 /* The state of a library as text. */
-#include "base/op_words.h"
 #include "base/words.h"
 #include "context.h"
 #include "library.h"

@@ -65,7 +65,7 @@ def test_operators_take_views(pair):
 
 @pytest.mark.parametrize("key", ["x", 1.0, [0, 1], True, (0, False), numpy.array([True, False])])
 def test_other_indices_are_refused(pair, key):
-    with pytest.raises(TypeError, match=r"an index: expected integers, slices, None or an ellipsis, got \w+; use numpy\(\)"):
+    with pytest.raises(TypeError, match=r"index: expected integers, slices, None or an ellipsis, got \w+; use numpy\(\)"):
         pair[1][key]
 
 

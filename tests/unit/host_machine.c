@@ -266,7 +266,9 @@ static void resident_memory_of_all_sorts(void **state)
     } rows[] = {
         {"10 3 1 1 0 1 0\n", "/proc/self/statm, resident pages", 3},
         {"10 3", "/proc/self/statm, resident pages", 3},
-        {"10\n", "/proc/self/statm: expected the number of resident pages", -1},
+        {"10\n",
+         "/proc/self/statm: expected the number of resident pages as the second one, got \"10\"",
+         -1},
         {"", "/proc/self/statm: expected the number of resident pages as the second one, got \"\"",
          -1},
         {"10 many\n", "got \"10 many\"", -1},

@@ -1,7 +1,6 @@
 /* Libraries as programs see them: the list, names, the truth about each on this machine, rules. */
 #include "fault/fault.h"
 
-#include "base/op_words.h"
 #include "base/words.h"
 #include "device/platform/known.h"
 #include "settings/library.h"

@@ -105,7 +105,8 @@ static void unreadable_files_are_noted(void **state)
     read_all("0-2");
     assert_int_equal(machine->note_count, 2);
     assert_contains(machine->notes[0], "/sys/devices/system/cpu/online: ");
-    assert_contains(machine->notes[1], "got \"nothing of use\"");
+    assert_contains(machine->notes[1], "/proc/cpuinfo: expected a line that begins with processor, "
+                                       "got \"nothing of use\"");
     assert_state(*limit(TNI_LIMIT_ONLINE), TNI_FACT_UNKNOWN, "not in /sys/devices");
     assert_budget(3, TNI_LIMIT_AFFINITY);
     end();
@@ -128,7 +129,8 @@ static void siblings_that_lie(void **state)
     assert_known(machine->topology.cores, 2, "/proc/cpuinfo physical id, core id");
     assert_known(machine->topology.packages, 1, "/proc/cpuinfo");
     assert_int_equal(machine->note_count, 1);
-    assert_contains(machine->notes[0], "got \"1\"");
+    assert_contains(machine->notes[0], "cpu0/topology/core_cpus_list: expected a list with the "
+                                       "processor itself, got \"1\"");
     end();
 }
 

@@ -65,7 +65,7 @@ static void nonsense_is_refused_with_its_place(void **state)
         {"memory>1,", "expected a condition after the last comma"},
         {",memory>1", "expected a condition such as"},
         {"platform>cuda", "platform: expected = or !=, got >"},
-        {"capability>=x", "in \"capability>=x\": a capability: expected the form"},
+        {"capability>=x", "in \"capability>=x\": capability: expected the form"},
         {"name=0123456789012345678901234567890123456789012345678901234567890", "at most 63 bytes"},
         {"memory>1,memory>1,memory>1,memory>1,memory>1,memory>1,memory>1,memory>1,memory>1,"
          "memory>1,memory>1,memory>1,memory>1,memory>1,memory>1,memory>1,memory>1",

@@ -59,8 +59,7 @@ typedef struct library {
     PyObject *forward;   /* beside a table: whose _current_level is that of its forward mode */
     PyObject *wrote;     /* beside a table: called with a caller's array that was written to */
     const exchange *functions; /* NULL: the buffer protocol                                      */
-    storage_fact *bytes,
-        *offset; /* NULL: arrays have methods for them                            */
+    storage_fact *bytes, *offset; /* NULL: call the array's methods                        */
 } library;
 
 /* A stream of a library's, as Tenon has wrapped it. */
@@ -77,8 +76,8 @@ typedef struct state {
     int count;
     wrapped streams[STREAMS_MAX]; /* by their handles; one may take another's place */
     PyObject *wrap;               /* wraps one: called with device type, device and handle */
-    PyObject *requires_grad, *is_neg, *level; /* names, made once; also the next two */
-    PyObject *cdata, *storage_offset, *untyped_storage;
+    /* interned names of attributes */
+    PyObject *requires_grad, *is_neg, *level, *cdata, *storage_offset, *untyped_storage;
     unsigned long long served; /* calls that were not left to Python */
 } state;
 

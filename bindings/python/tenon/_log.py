@@ -26,11 +26,11 @@ _LINE = 1024
 
 
 def logger() -> logging.Logger:
-    """Returns the logger "tenon", and makes it quiet for a program that has no handlers."""
+    """Returns the logger "tenon". If it has no handler, it gets one that prints nothing."""
     import logging  # only for a program that has something to log
 
     found = logging.getLogger(NAME)
-    if not any(isinstance(handler, logging.NullHandler) for handler in found.handlers):
+    if not found.handlers:
         found.addHandler(logging.NullHandler())
     return found
 

@@ -39,7 +39,7 @@ def _element(part: Any, size: int) -> int:
             raise TypeError
         number = whole_number(part)
     except TypeError:
-        raise TypeError("an index: expected integers, slices, None or an ellipsis, got "
+        raise TypeError("index: expected integers, slices, None or an ellipsis, got "
                         f"{type(part).__name__}; use numpy() for other indices") from None
     if not -size <= number < size:
         raise IndexError(f"index {number} is out of range for a dimension of size {size}")

@@ -93,15 +93,17 @@ def install(device_type: str, is_available: Callable[[], bool], platform: str) -
     _kept.extend((Hooks(), Guard()))
     _accelerators.register_python_privateuseone_hook(_kept[0])
     _accelerators.register_python_privateuseone_device_guard(_kept[1])
-    _guard_all_devices(platform)
-    _Kernels(platform).register()
+    from . import platforms
+
+    address = platforms.platform(platform).address
+    _guard_all_devices(platform, address)
+    _Kernels(platform, address).register()
 
 
-def _guard_all_devices(platform: str) -> None:
-    """Replaces the guard where there is more than the one device that it knows."""
+def _guard_all_devices(platform: str, address: int) -> None:
+    """Replaces the guard, which knows only one device, if the platform has several."""
     from . import _torch_guard
 
-    address = _platform_address(platform)
     if lib.tn_platform_device_count(address) <= 1:
         return
     try:
@@ -109,17 +111,6 @@ def _guard_all_devices(platform: str) -> None:
     except (ImportError, OSError, RuntimeError) as error:
         logger.warning("PyTorch knows only the first device of %s: its guard for several could not be compiled: %s",
                        platform, error)
-
-
-def _platform_address(platform: str) -> int:
-    from . import platforms
-
-    return platforms.platform(platform).address
-
-
-def _current_index(platform: str) -> int:
-    """The index of this thread's current device."""
-    return max(0, int(lib.tn_device_current(_platform_address(platform))))
 
 
 def _to_host(x: Any) -> Any:
@@ -166,9 +157,13 @@ class _Kernels:
 
     platform = ""
 
-    def __init__(self, platform: str) -> None:
-        _Kernels.platform = platform
+    def __init__(self, platform: str, address: int) -> None:
+        _Kernels.platform, self.address = platform, address
         self.told: set[str] = set()
+
+    def _current_index(self) -> int:
+        """The index of this thread's current device."""
+        return max(0, int(lib.tn_device_current(self.address)))
 
     def register(self) -> None:
         """Enters them at PyTorch's dispatcher."""
@@ -188,7 +183,7 @@ class _Kernels:
             like = torch.empty(size, device="meta", memory_format=memory_format)
             return self.empty_strided(size, like.stride(), dtype=dtype, device=device)
         index = None if device is None else torch.device(device).index
-        index = _current_index(self.platform) if index is None else index
+        index = self._current_index() if index is None else index
         made = _tensor.empty(tuple(size), dtype or torch.get_default_dtype(), f"{self.platform}:{index}")
         raw = made._owned.raw
         _arrays.SPARE_NUMBERS[index] = raw.device_id
@@ -227,7 +222,7 @@ class _Kernels:
             self.told.add(name)
             logger.info("%s has no kernel for %s, and runs on the host", name, self.platform)
         where = next((x.device for x in torch.utils._pytree.tree_leaves((given, named)) if _is_ours(x)), None)
-        where = where or torch.device(spare_name(), _current_index(self.platform))
+        where = where or torch.device(spare_name(), self._current_index())
         copies: dict[int, Any] = {}
 
         def to_host(x: Any) -> Any:

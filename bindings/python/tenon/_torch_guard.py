@@ -1,8 +1,8 @@
 """PyTorch's guard of the spare type, for a platform with several devices.
 
-A guard that is written in Python knows one device only: PyTorch's class for that has nothing to override. This one is in
-C++; PyTorch's tools compile it when such a platform is registered, once for each version of PyTorch, into PyTorch's
-folder of extensions.
+A guard in Python knows only one device: PyTorch's base class for it has no methods for devices to override. This guard is
+in C++. PyTorch's tools compile it when a platform with several devices is registered, once per version of PyTorch, in
+PyTorch's folder for extensions.
 """
 
 from __future__ import annotations

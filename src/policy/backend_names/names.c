@@ -109,8 +109,8 @@ const char *tni_backend_spelling(const char *name)
 static const char flash_attn[] = "FLASH_ATTN";
 static const char cudnn[] = "cudnn";
 
-/* A backend of this name also has these names. cuDNN's attention computes what FLASH_ATTN does and
- * answers to that name, for the GPUs and problems that CUDA's kernel named FLASH_ATTN is not for. It still obeys
+/* A backend of this name also has these names. cuDNN's attention also has the name FLASH_ATTN, for
+ * the GPUs and problems that CUDA's own kernel with this name does not support. It obeys
  * cuda.cudnn_sdp, not cuda.flash_sdp. */
 static const struct others {
     const char *name;
