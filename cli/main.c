@@ -13,7 +13,7 @@ static const command commands[] = {
      "check the installation; exit 0 only if nothing present is broken", run_doctor},
     {"libraries", "[--json] [--try]",
      "list all vendor libraries: built, available, version, file, reason", run_libraries},
-    {"settings", "[list [--markdown] | get K | origin K | set K=V [--save]] [--json]",
+    {"settings", "[list [--markdown] | get KEY | origin KEY | set KEY=VALUE [--save]] [--json]",
      "list all settings: value, default, effect, and origin of the value", run_settings},
     {"explain", "PROBLEM... [--device-file F] [--json]",
      "list all kernels for a problem: which is selected, and why the others are not", run_explain},
@@ -87,7 +87,7 @@ static void print_usage(FILE *to)
         fprintf(to, "  %-12s %s\n", commands[i].name, commands[i].summary);
     fprintf(
         to,
-        "\n`tenon COMMAND --help` shows its options. `--set K=V`, before or after any command,\n"
+        "\n`tenon COMMAND --help` shows its options. `--set KEY=VALUE`, before or after any command,\n"
         "changes a setting for that run. TENON_LOG=error|warning|info|debug logs to stderr.\n"
         "Exit codes: 0 success, 1 failures found, 2 invalid usage, 3 unavailable here,\n"
         "4 refused by settings or lock, 5 internal error.\n");

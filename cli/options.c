@@ -3,6 +3,8 @@
 
 #include "base/words.h"
 
+#include <stdarg.h>
+
 const char *suggestion(const char *word, const char *const *names, size_t count)
 {
     static char text[TNI_HINT];
@@ -11,8 +13,9 @@ const char *suggestion(const char *word, const char *const *names, size_t count)
 
 /* The option of every command. */
 static option_values sets;
-static const option_row set_row = {"--set", "K=V", "change a setting for this run; may be repeated",
-                                   NULL,    &sets, OPTION_VALUES_MAX};
+static const option_row set_row = {
+    "--set", "KEY=VALUE", "change a setting for this run; may be repeated",
+    NULL,    &sets,       OPTION_VALUES_MAX};
 
 size_t options_sets(void)
 {
@@ -82,13 +85,12 @@ static int refuse_word(const command *self, const option_row *rows, size_t row_c
     }
     if (word[0] != '-') {
         const option_row *row = find_word_row(rows, row_count);
-        fprintf(stderr, "tenon %s: takes ", self->name);
-        if (row && row->most > 1)
-            fprintf(stderr, "no more than %zu words", row->most);
+        if (row)
+            fprintf(stderr, "tenon %s: expected at most %zu word%s, got also \"%s\"\n", self->name,
+                    row->most, row->most == 1 ? "" : "s", text_clean(word));
         else
-            fprintf(stderr, "%s%s", row ? "no more than one " : "no argument",
-                    row ? row->name : "");
-        fprintf(stderr, ", got \"%s\"\n", text_clean(word));
+            fprintf(stderr, "tenon %s: expected no argument, got \"%s\"\n", self->name,
+                    text_clean(word));
         return EXIT_WRONG_USE;
     }
     word[strcspn(word, "=")] = '\0';
@@ -100,11 +102,13 @@ static int refuse_word(const command *self, const option_row *rows, size_t row_c
 }
 
 /* `self` is NULL before a command's name. */
-static int refuse_option(const command *self, const option_row *row, const char *fault)
+static int refuse_option(const command *self, const option_row *row, const char *format, ...)
 {
-    fprintf(stderr, "tenon%s%s: %s %s", self ? " " : "", self ? self->name : "", row->name, fault);
-    if (row->word)
-        fprintf(stderr, ": %s", name_with_word(row));
+    va_list rest;
+    fprintf(stderr, "tenon%s%s: %s: expected ", self ? " " : "", self ? self->name : "", row->name);
+    va_start(rest, format);
+    vfprintf(stderr, format, rest);
+    va_end(rest);
     fputc('\n', stderr);
     return EXIT_WRONG_USE;
 }
@@ -127,7 +131,8 @@ static int parse_option(const command *self, const option_row *row, int count, c
     const char *value = strchr(arguments[*at], '=');
     if (row->given) {
         *row->given = true;
-        return value ? refuse_option(self, row, "takes no value") : OPTIONS_RUN;
+        return value ? refuse_option(self, row, "no value, got \"%.80s\"", text_clean(value + 1))
+                     : OPTIONS_RUN;
     }
     if (value) {
         value++;
@@ -136,9 +141,10 @@ static int parse_option(const command *self, const option_row *row, int count, c
         value = arguments[*at];
     }
     if (!value || !value[0])
-        return refuse_option(self, row, "needs a value");
+        return refuse_option(self, row, "a value, got nothing: %s", name_with_word(row));
     if (row->values->count == row->most)
-        return refuse_option(self, row, "was given too many times");
+        return refuse_option(self, row, "at most %zu value%s, got also \"%.80s\"", row->most,
+                             row->most == 1 ? "" : "s", text_clean(value));
     row->values->texts[row->values->count++] = value;
     return OPTIONS_RUN;
 }
@@ -172,16 +178,28 @@ int options_read(const command *self, const option_row *rows, size_t row_count, 
     return code == OPTIONS_RUN ? options_apply() : code;
 }
 
+/* Prints what was expected of the words, and what they are. `action` may be "". */
+static void refuse_words(const command *self, const char *action, const char *expected,
+                         const char *const *words, size_t count)
+{
+    const char *space = action[0] ? " " : "";
+    fprintf(stderr, "tenon %s%s%s: expected %s, got ", self->name, space, action,
+            expected[0] ? expected : "nothing more");
+    if (count > 0)
+        fprintf(stderr, "\"%.80s\"", text_clean(words[0]));
+    else
+        fputs("nothing", stderr);
+    if (count > 1)
+        fprintf(stderr, " and %zu more", count - 1);
+    fprintf(stderr, ": tenon %s%s%s %s\n", self->name, space, action,
+            action[0] ? expected : self->usage);
+}
+
 int options_need(const command *self, const option_row *row, size_t least)
 {
     if (row->values->count >= least)
         return OPTIONS_RUN;
-    if (row->values->count > 0)
-        fprintf(stderr, "tenon %s: expected %s, got \"%.80s\" alone: tenon %s %s\n", self->name,
-                row->name, text_clean(row->values->texts[0]), self->name, self->usage);
-    else
-        fprintf(stderr, "tenon %s: needs %s %s: tenon %s %s\n", self->name,
-                strchr("AEIOU", row->name[0]) ? "an" : "a", row->name, self->name, self->usage);
+    refuse_words(self, "", row->name, row->values->texts, row->values->count);
     return EXIT_WRONG_USE;
 }
 
@@ -209,9 +227,7 @@ int options_action(const command *self, const option_action *actions, size_t cou
     const option_action *action = &actions[at];
     if (words->count == 0 || (words->count >= action->least && words->count <= action->most))
         return (int)at;
-    fprintf(stderr, "tenon %s: %s expects %s: tenon %s %s%s%s\n", self->name, action->name,
-            action->takes[0] ? action->takes : "nothing more", self->name, action->name,
-            action->takes[0] ? " " : "", action->takes);
+    refuse_words(self, action->name, action->takes, words->texts + 1, words->count - 1);
     return -1;
 }
 

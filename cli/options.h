@@ -58,7 +58,7 @@ typedef struct option_action {
 int options_action(const command *self, const option_action *actions, size_t count,
                    const option_values *words);
 
-/* Parses the options before the command's name: `--set K=V`, repeatedly. *out_used is the number of
+/* Parses the options before the command's name: `--set KEY=VALUE`, repeatedly. *out_used is the number of
  * arguments used. Returns OPTIONS_RUN, or the exit code of an error that was reported. */
 int options_begin(int count, char **arguments, int *out_used);
 

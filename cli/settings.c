@@ -194,9 +194,9 @@ static int run_set(const command *self, const settings_request *request)
 enum { LIST, GET, ORIGIN, SET, ACTIONS };
 static const option_action actions[ACTIONS] = {
     [LIST] = {"list", "", 1, 1},
-    [GET] = {"get", "K", 2, 2},
-    [ORIGIN] = {"origin", "K", 2, 2},
-    [SET] = {"set", "K=V", 2, 2},
+    [GET] = {"get", "KEY", 2, 2},
+    [ORIGIN] = {"origin", "KEY", 2, 2},
+    [SET] = {"set", "KEY=VALUE", 2, 2},
 };
 
 /* Whether the options fit the action; reports an error otherwise. */

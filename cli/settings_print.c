@@ -179,8 +179,9 @@ static void print_introduction(void)
 {
     const char *file = tn_settings_file();
     text_line line = {0};
-    text_add(&line, "A value comes from the first source that sets it: the process (--set K=V), "
-                    "the environment (TENON_ and the key in upper case, _ for a dot), the file (");
+    text_add(&line,
+             "A value comes from the first source that sets it: the process (--set KEY=VALUE), "
+             "the environment (TENON_ and the key in upper case, _ for a dot), the file (");
     text_add(&line, "%s), the default.", file[0] ? file : "none: neither TENON_CONFIG nor HOME");
     text_wrapped(0, "", 0, line.text);
 }

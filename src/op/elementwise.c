@@ -136,12 +136,12 @@ tn_status tni_elementwise_check_shape(const tn_op *op, tn_error *err)
     const tn_layout *in = &op->operand[TN_ELEMENTWISE_IN], *out = &op->operand[TN_ELEMENTWISE_OUT];
     if (out->rank != in->rank)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op),
-                       "out: expected %d dimensions, as in has, got %d", (int)in->rank,
+                       "out: expected %d dimensions, as many as in, got %d", (int)in->rank,
                        (int)out->rank);
     for (int32_t i = 0; i < in->rank; i++) {
         if (out->shape[i] != in->shape[i])
             return tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op),
-                           "out: dimension %d: expected %" PRId64 ", as in has, got %" PRId64,
+                           "out: dimension %d: expected %" PRId64 ", the size of in, got %" PRId64,
                            (int)i, in->shape[i], out->shape[i]);
     }
     return TN_OK;

@@ -68,8 +68,8 @@ class EinsumPath(Case):
         self.assertEqual(len(document["steps"]), 4095)
 
     def test_wrong_use(self):
-        self.refuse("needs an EQUATION SHAPES")
-        self.refuse('expected EQUATION SHAPES, got "i->i" alone', "i->i")
+        self.refuse('expected EQUATION SHAPES, got nothing: tenon einsum-path EQUATION SHAPES')
+        self.refuse('expected EQUATION SHAPES, got "i->i": tenon einsum-path', "i->i")
         self.refuse('SHAPES: expected at most 4096 shapes, got "2"', ",".join("a" * 4097), ",".join("2" * 4097))
         self.refuse('SHAPES: expected at most 32 sizes such as 10x20, got "ax3"', "ij->i", "ax3")
         self.refuse('SHAPES: expected x and a size, or a comma, got "x"', "ij->i", "2x")

@@ -592,7 +592,7 @@ class Codes(Case):
         self.assertIn("has no kernel for matmul", document["message"])
 
     def test_wrong_use(self):
-        self.assertIn("needs a PROBLEM", self.refuse())
+        self.assertIn("expected PROBLEM, got nothing: tenon explain PROBLEM...", self.refuse())
         self.assertIn('no operator "matmull"', self.refuse("matmull:f32:m=1"))
         self.assertIn("k is missing", self.refuse("matmul:f32:m=1,n=1"))
         self.assertIn('no device "cpu:7"', self.refuse(MATMUL + "@cpu:7"))

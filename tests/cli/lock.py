@@ -217,13 +217,13 @@ class Lock(Case):
         self.assertIn("format", self.refuse("lock", "check", path, code=3))
 
     def test_wrong_use(self):
-        self.assertIn("needs an ACTION", self.refuse("lock"))
+        self.assertIn("tenon lock: expected ACTION, got nothing", self.refuse("lock"))
         said = self.refuse("lock", "wriet", "x")
         self.assertIn("expected write, check or diff; did you mean write?", said)
-        self.assertIn("write expects FILE PROBLEM...", self.refuse("lock", "write", "x"))
-        self.assertIn("check expects FILE", self.refuse("lock", "check"))
-        self.assertIn("check expects FILE", self.refuse("lock", "check", "a", "b"))
-        self.assertIn("diff expects FILE FILE", self.refuse("lock", "diff", "a"))
+        self.assertIn('lock write: expected FILE PROBLEM..., got "x": tenon lock write FILE PROBLEM...', self.refuse("lock", "write", "x"))
+        self.assertIn("lock check: expected FILE, got nothing: tenon lock check FILE", self.refuse("lock", "check"))
+        self.assertIn('lock check: expected FILE, got "a" and 1 more', self.refuse("lock", "check", "a", "b"))
+        self.assertIn('lock diff: expected FILE FILE, got "a"', self.refuse("lock", "diff", "a"))
         self.assertIn("--strict is only for write", self.refuse("lock", "check", "a", "--strict"))
         self.assertIn("--device is only for check", self.refuse("lock", "diff", "a", "b", "--device=x"))
         self.assertIn(self.place("none"), self.refuse("lock", "check", self.place("none")))
@@ -342,7 +342,7 @@ class Warm(Case):
         self.assertIn("0 of 0 problems prepared", self.text("warm", self.write("# none\n")))
 
     def test_wrong_use(self):
-        self.assertIn("needs a FILE", self.refuse("warm"))
+        self.assertIn("tenon warm: expected FILE, got nothing", self.refuse("warm"))
         self.assertIn("No such file or directory", self.refuse("warm", self.place("none")))
         self.assertIn("Is a directory", self.refuse("warm", self.folder))
         path = self.lock("a.lock", SOFTMAX)

@@ -111,7 +111,7 @@ class NewModule(script.Case):
 
     def test_how_many_names(self):
         self.assertIn("expected a name: tenon new-module NAME", self.refuse("--platform"))
-        self.assertIn('takes no more than one NAME, got "b"', self.refuse("a", "b", "--platform"))
+        self.assertIn('expected at most 1 word, got also "b"', self.refuse("a", "b", "--platform"))
 
 
 if __name__ == "__main__":

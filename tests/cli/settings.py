@@ -182,10 +182,10 @@ class One(Case):
 
     def test_a_key_is_needed_and_no_more(self):
         for action in ("get", "origin", "set"):
-            self.assertIn(f"{action} expects K", self.refuse("settings", action))
-            self.assertIn("no more than 2 words",
+            self.assertIn(f"settings {action}: expected KEY", self.refuse("settings", action))
+            self.assertIn("expected at most 2 words, got also",
                           self.refuse("settings", action, "inference=1", "surplus"))
-        self.assertIn("list expects nothing more", self.refuse("settings", "list", "inference"))
+        self.assertIn('settings list: expected nothing more, got "inference"', self.refuse("settings", "list", "inference"))
 
     def test_an_unknown_action(self):
         said = self.refuse("settings", "gte", "inference")
@@ -330,9 +330,9 @@ class Option(Case):
             self.assertIn("require", self.refuse(*whole, "--set", contrary, code=4))
 
     def test_needs_a_value(self):
-        self.assertIn("tenon: --set needs a value: --set K=V", self.refuse("--set"))
-        self.assertIn("tenon: --set needs a value", self.refuse("--set", "--json"))
-        self.assertIn("tenon devices: --set needs a value", self.refuse("devices", "--set"))
+        self.assertIn("tenon: --set: expected a value, got nothing: --set KEY=VALUE", self.refuse("--set"))
+        self.assertIn("tenon: --set: expected a value, got nothing: --set KEY=VALUE", self.refuse("--set", "--json"))
+        self.assertIn("tenon devices: --set: expected a value, got nothing: --set KEY=VALUE", self.refuse("devices", "--set"))
         self.assertEqual(self.tenon("--set", "inference=1").returncode, 2)
 
     def test_help_goes_before_it(self):

@@ -105,7 +105,7 @@ class Check(Case):
         self.assertIn("`tenon explain PROBLEM` lists the kernels of a problem", row["message"])
 
     def test_wrong_use(self):
-        self.assertIn("needs a PROBLEM", self.refuse("check"))
+        self.assertIn("expected PROBLEM, got nothing: tenon ", self.refuse("check"))
         self.assertIn("not both",
                       self.refuse("check", MATMUL, "--kernel=x", "--all-kernels"))
         for seed in ("0", "-1", "x", "1x", "99999999999999999999"):
@@ -160,7 +160,7 @@ class Bench(Case):
         self.assertEqual(row["status"], "out-of-memory")
 
     def test_wrong_use(self):
-        self.assertIn("needs a PROBLEM", self.refuse("bench"))
+        self.assertIn("expected PROBLEM, got nothing: tenon ", self.refuse("bench"))
         for seconds in ("0", "-1", "x", "nan", "4000"):
             self.assertIn("--seconds: expected", self.refuse("bench", MATMUL, f"--seconds={seconds}"))
 

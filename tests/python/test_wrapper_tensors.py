@@ -124,9 +124,9 @@ refused(Wrapper, "got a Wrapper", "__torch_dispatch__", "give the tensor inside 
 refused(DTensor, "got a DTensor", "give x.to_local()")
 refused(FlattenedOnly, "got a FlattenedOnly")
 refused(FakeTensor, "a fake tensor has no numbers")
-refused(Freed, "expected a tensor with memory", "12 elements")
-refused(FreedSlice, "expected a tensor with memory", "12 elements")
-refused(Shrunk, "expected a tensor with memory", "12 elements", "has 48 bytes and not the 52")
+refused(Freed, "for the 12 elements of a tensor, got one of 0 bytes")
+refused(FreedSlice, "for the 12 elements of a tensor, got one of 0 bytes")
+refused(Shrunk, "expected a storage of at least 52 bytes for the 12 elements of a tensor, got one of 48 bytes")
 """)
 
 
@@ -229,7 +229,7 @@ for one in (first, second, zero[0], zero[1], functional[0], functional[1]):
         try:
             call()
         except tenon.errors.InvalidArgumentError as error:
-            assert "expected a tensor with memory, got one of 12 elements" in error.message, error.message
+            assert "for the 12 elements of a tensor, got one of 0 bytes" in error.message, error.message
         else:
             raise SystemExit("a tensor without storage was taken")
 shrunk = torch.randn(6, 4)
@@ -240,7 +240,7 @@ for one in (lower, shrunk, wide):
         try:
             call()
         except tenon.errors.InvalidArgumentError as error:
-            assert "storage has 92 bytes and not the 96 that they need" in error.message, error.message
+            assert "expected a storage of at least 96 bytes" in error.message and "got one of 92 bytes" in error.message, error.message
         else:
             raise SystemExit("a tensor with too little storage was taken")
 torch.testing.assert_close(tenon.matmul(upper, other), upper @ other)

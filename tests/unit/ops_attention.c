@@ -302,7 +302,7 @@ static void what_is_used_is_said(void **state)
                                      .seed = 3,
                                      .seed_tensor = &seed.tensor};
     assert_int_equal(make(&older)->uses, TN_ATTENTION_USES_DROPOUT);
-    REFUSED(TN_INVALID_ARGUMENT, "seed_tensor beside q of f16: expected i64, got i32", PLAIN,
+    REFUSED(TN_INVALID_ARGUMENT, "seed_tensor: expected i64 for q of f16, got i32", PLAIN,
             .seed_tensor = DENSE(&seed, TABLES + 256, TN_I32, 2));
     REFUSED(TN_INVALID_ARGUMENT, "seed_tensor: expected 2, seed and offset, got 3", PLAIN,
             .seed_tensor = DENSE(&seed, TABLES + 256, TN_I64, 3));
@@ -376,12 +376,12 @@ static void gradients_and_parts(void **state)
     assert_int_equal(op->uses, TN_ELEMENTWISE_USES_STRIDES);
     assert_string_equal(round_trip(op), "attention-merge:f64:b=2,h=6,l=4,d=8,layout=blhd");
     pieces(TN_F64);
-    REFUSED_MERGE("other: dimension 2: expected 4, as in has it, got 5", .in = &q.tensor,
+    REFUSED_MERGE("other: dimension 2: expected 4, the size of in, got 5", .in = &q.tensor,
                   .lse_in = &lse.tensor, .other = &k.tensor, .lse_other = &lse.tensor,
                   .out = &out.tensor);
     REFUSED_MERGE("lse_in: expected 3 dimensions, got 4", .in = &q.tensor, .lse_in = &dout.tensor,
                   .other = &q.tensor, .lse_other = &lse.tensor, .out = &out.tensor);
-    REFUSED_MERGE("out beside in of f16: expected f16 or f32, got f64",
+    REFUSED_MERGE("out: expected f16 or f32 for in of f16, got f64",
                   .in = DENSE(&q, 0, TN_F16, 2, 6, 4, 8),
                   .lse_in = DENSE(&lse, LSE_AT, TN_F32, 2, 6, 4), .other = &q.tensor,
                   .lse_other = &lse.tensor, .out = &out.tensor);
@@ -404,9 +404,10 @@ static void arguments_are_checked(void **state)
     REFUSED(TN_INVALID_ARGUMENT, "mask: expected 0 (none) to 3, got 4", PLAIN, .mask = 4);
     REFUSED(TN_INVALID_ARGUMENT, "layout: expected 0 (bhld) or 1 (blhd), got -1", PLAIN,
             .layout = -1);
-    REFUSED(TN_INVALID_ARGUMENT, "window_left is for mask 3 (window), got 7 beside mask 1", PLAIN,
+    REFUSED(TN_INVALID_ARGUMENT,
+            "window_left: expected 0 or -1 for mask 1, got 7; use mask 3 (window)", PLAIN,
             .mask = TN_MASK_CAUSAL, .window_left = 7);
-    REFUSED(TN_INVALID_ARGUMENT, "window_right is for mask 3 (window), got -2", PLAIN,
+    REFUSED(TN_INVALID_ARGUMENT, "window_right: expected 0 or -1 for mask 0, got -2", PLAIN,
             .window_right = -2);
     REFUSED(TN_INVALID_ARGUMENT, "window_left: expected -1 or more, got -2", PLAIN,
             .mask = TN_MASK_WINDOW, .window_left = -2);
@@ -414,15 +415,14 @@ static void arguments_are_checked(void **state)
             .mask = TN_MASK_WINDOW, .window_right = -5);
     REFUSED(TN_INVALID_ARGUMENT, "scale: expected a finite number, got inf", PLAIN,
             .scale = INFINITY);
-    REFUSED(TN_INVALID_ARGUMENT, "softcap: expected a number from 0 on, got -1", PLAIN,
+    REFUSED(TN_INVALID_ARGUMENT, "softcap: expected a finite number of at least 0, got -1", PLAIN,
             .softcap = -1);
-    REFUSED(TN_INVALID_ARGUMENT, "dropout: expected a number from 0 to below 1, got 1", PLAIN,
-            .dropout = 1);
+    REFUSED(TN_INVALID_ARGUMENT, "dropout: expected a number of at least 0 and below 1, got 1",
+            PLAIN, .dropout = 1);
     REFUSED(TN_INVALID_ARGUMENT, "dropout: expected a number", PLAIN, .dropout = NAN);
-    REFUSED(TN_INVALID_ARGUMENT, "max_queries is for packed sequences, got 4 beside no starts_q",
-            PLAIN, .max_queries = 4);
-    REFUSED(TN_INVALID_ARGUMENT,
-            "max_keys is for packed sequences without pages, got 4 beside no starts_q", PLAIN,
+    REFUSED(TN_INVALID_ARGUMENT, "max_queries: expected 0 without starts_q, got 4", PLAIN,
+            .max_queries = 4);
+    REFUSED(TN_INVALID_ARGUMENT, "max_keys: expected 0 without starts_q, got 4", PLAIN,
             .max_keys = 4);
     REFUSED(TN_INVALID_ARGUMENT, "k shares memory with out", .q = &q.tensor, .k = &out.tensor,
             .v = &v.tensor, .out = &out.tensor);
@@ -438,23 +438,22 @@ static void dtypes_are_checked(void **state)
     pieces(TN_I8);
     REFUSED(TN_UNSUPPORTED, "q: expected f64, f32, f16 or bf16, got i8", PLAIN);
     pieces(TN_F16);
-    REFUSED(TN_INVALID_ARGUMENT, "v beside q of f16: expected f16, got bf16", .q = &q.tensor,
+    REFUSED(TN_INVALID_ARGUMENT, "v: expected f16 for q of f16, got bf16", .q = &q.tensor,
             .k = &k.tensor, .v = DENSE(&v, V_AT, TN_BF16, 2, 6, 5, 8), .out = &out.tensor);
     pieces(TN_F16);
-    REFUSED(TN_INVALID_ARGUMENT, "out beside q of f16: expected f16 or f32, got f64",
-            .q = &q.tensor, .k = &k.tensor, .v = &v.tensor,
-            .out = DENSE(&out, OUT_AT, TN_F64, 2, 6, 4, 8));
+    REFUSED(TN_INVALID_ARGUMENT, "out: expected f16 or f32 for q of f16, got f64", .q = &q.tensor,
+            .k = &k.tensor, .v = &v.tensor, .out = DENSE(&out, OUT_AT, TN_F64, 2, 6, 4, 8));
     pieces(TN_F16);
-    REFUSED(TN_INVALID_ARGUMENT, "lse beside q of f16: expected f32, got f16", PLAIN,
+    REFUSED(TN_INVALID_ARGUMENT, "lse: expected f32 for q of f16, got f16", PLAIN,
             .lse = DENSE(&lse, LSE_AT, TN_F16, 2, 6, 4));
-    REFUSED(TN_INVALID_ARGUMENT, "mask_tensor beside q of f16: expected bool or f16 or f32, got u8",
+    REFUSED(TN_INVALID_ARGUMENT, "mask_tensor: expected bool or f16 or f32 for q of f16, got u8",
             PLAIN, .mask_tensor = DENSE(&mask, MASK_AT, TN_U8, 2, 6, 4, 5));
-    REFUSED(TN_INVALID_ARGUMENT, "sinks beside q of f16: expected f16 or f32, got f64", PLAIN,
+    REFUSED(TN_INVALID_ARGUMENT, "sinks: expected f16 or f32 for q of f16, got f64", PLAIN,
             .sinks = DENSE(&sinks, TABLES, TN_F64, 6));
     pieces(TN_F64);
     MAKE(PLAIN, .sinks = DENSE(&sinks, TABLES, TN_F32, 6), .lse = &lse.tensor);
     paged_pieces();
-    REFUSED(TN_INVALID_ARGUMENT, "pages beside q of f32: expected i32, got i64", PLAIN,
+    REFUSED(TN_INVALID_ARGUMENT, "pages: expected i32 for q of f32, got i64", PLAIN,
             .lengths = &lengths.tensor, .pages = DENSE(&pages, TABLES + 192, TN_I64, 2, 3));
 }
 
@@ -492,9 +491,9 @@ static void sequences_are_checked(void **state)
 {
     (void)state;
     packed_pieces();
-    REFUSED(TN_INVALID_ARGUMENT, "starts_q: expected starts_k or pages beside it", PLAIN,
-            .starts_q = &starts_q.tensor);
-    REFUSED(TN_INVALID_ARGUMENT, "starts_k: expected starts_q beside it", PLAIN,
+    REFUSED(TN_INVALID_ARGUMENT, "starts_q: expected starts_k or pages too, got starts_q alone",
+            PLAIN, .starts_q = &starts_q.tensor);
+    REFUSED(TN_INVALID_ARGUMENT, "starts_k: expected starts_q too, got starts_k alone", PLAIN,
             .starts_k = &starts_k.tensor);
     REFUSED(TN_INVALID_ARGUMENT, "starts_q: expected at least 2 numbers, got 1", PLAIN,
             .starts_q = DENSE(&starts_q, TABLES, TN_I32, 1), .starts_k = &starts_q.tensor);
@@ -513,31 +512,28 @@ static void sequences_are_checked(void **state)
     REFUSED(TN_INVALID_ARGUMENT, "max_keys: expected 1 to 12 for sequences in 12 rows, got 13",
             PACKED, .max_keys = 13);
     REFUSED(TN_INVALID_ARGUMENT, "max_keys: expected 1 to 12", PACKED, .max_keys = -1);
-    REFUSED(TN_UNSUPPORTED, "mask_tensor cannot be used with packed or paged sequences", PACKED,
-            .mask_tensor = DENSE(&mask, MASK_AT, TN_BOOL, 1));
+    REFUSED(TN_UNSUPPORTED, "mask_tensor: expected none for packed or paged sequences, got one",
+            PACKED, .mask_tensor = DENSE(&mask, MASK_AT, TN_BOOL, 1));
     paged_pieces();
-    REFUSED(TN_INVALID_ARGUMENT, "pages: expected lengths beside them", PLAIN,
+    REFUSED(TN_INVALID_ARGUMENT, "pages: expected lengths too, got pages alone", PLAIN,
             .pages = &pages.tensor);
     REFUSED(TN_INVALID_ARGUMENT, "pages: expected 2, a row for each sequence, got 3", PLAIN,
             .lengths = &lengths.tensor, .pages = DENSE(&pages, TABLES + 192, TN_I32, 3, 3));
     paged_pieces();
-    REFUSED(TN_INVALID_ARGUMENT, "starts_k: expected keys without pages", PAGED,
+    REFUSED(TN_INVALID_ARGUMENT, "starts_k: expected none with pages, got both", PAGED,
             .starts_q = DENSE(&starts_q, TABLES, TN_I32, 3), .starts_k = &starts_q.tensor);
-    REFUSED(TN_INVALID_ARGUMENT,
-            "max_keys is for packed sequences without pages, got 9 beside "
-            "pages",
-            PAGED, .starts_q = &starts_q.tensor, .max_keys = 9);
-    REFUSED(TN_INVALID_ARGUMENT, "k in pages: expected at least 1 key on each, got 0",
-            .q = &q.tensor, .k = DENSE(&k, K_AT, TN_F32, 7, 6, 0, 8),
-            .v = DENSE(&v, V_AT, TN_F32, 7, 6, 0, 8), .out = &out.tensor,
-            .lengths = &lengths.tensor, .pages = &pages.tensor);
-    REFUSED(TN_INVALID_ARGUMENT,
-            "pages: 576460752303423488 for each sequence have more keys than can be counted",
-            .q = &q.tensor, .out = &out.tensor, .lengths = &lengths.tensor,
-            .k = piece_at(&k, K_AT, TN_F32, LIST(7, 6, 32, 8, -1), LIST(0, 0, 8, 1, -1)),
-            .v = piece_at(&v, V_AT, TN_F32, LIST(7, 6, 32, 8, -1), LIST(0, 0, 8, 1, -1)),
-            .pages =
-                piece_at(&pages, TABLES, TN_I32, LIST(2, INT64_C(1) << 59, -1), LIST(0, 0, -1)));
+    REFUSED(TN_INVALID_ARGUMENT, "max_keys: expected 0 with pages, got 9", PAGED,
+            .starts_q = &starts_q.tensor, .max_keys = 9);
+    REFUSED(TN_INVALID_ARGUMENT, "k: expected at least 1 key in each page, got 0", .q = &q.tensor,
+            .k = DENSE(&k, K_AT, TN_F32, 7, 6, 0, 8), .v = DENSE(&v, V_AT, TN_F32, 7, 6, 0, 8),
+            .out = &out.tensor, .lengths = &lengths.tensor, .pages = &pages.tensor);
+    REFUSED(
+        TN_INVALID_ARGUMENT,
+        "pages: expected at most 4611686018427387903 keys for each sequence, got 576460752303423488 pages of",
+        .q = &q.tensor, .out = &out.tensor, .lengths = &lengths.tensor,
+        .k = piece_at(&k, K_AT, TN_F32, LIST(7, 6, 32, 8, -1), LIST(0, 0, 8, 1, -1)),
+        .v = piece_at(&v, V_AT, TN_F32, LIST(7, 6, 32, 8, -1), LIST(0, 0, 8, 1, -1)),
+        .pages = piece_at(&pages, TABLES, TN_I32, LIST(2, INT64_C(1) << 59, -1), LIST(0, 0, -1)));
 }
 
 /* Whether one plan serves both. */

@@ -256,7 +256,7 @@ static void texts_are_refused(void **state)
     expect_refused("attention:f32:h=1,l=4,d=4,seed=device,offset=3",
                    "offset: expected a seed that is a number");
     expect_refused("attention:f32:h=1,l=4,d=4,mask=causal,shift=281474976710657",
-                   "shift: expected a place within 48 bits");
+                   "shift: expected a number from -2^48 to 2^48");
     expect_refused("attention:f32:h=1,varlen=,d=4", "expected the form key=value");
     expect_refused("attention:f32:h=1,varlen=3;,d=4", "varlen: expected lengths like 128;3x77");
     expect_refused("attention:f32:h=1,varlen=0x3,d=4", "varlen: expected lengths");

@@ -61,8 +61,9 @@ static void permute_orders_dimensions(void **state)
     TEXT(permute, "permute:i8:shape=1x2x1x2x1x2x1x2,align=1;64",
          .in = DENSE(&z, 1, TN_I8, 1, 2, 1, 2, 1, 2, 1, 2),
          .out = DENSE(&v, 4096, TN_I8, 1, 2, 1, 2, 1, 2, 1, 2));
-    REFUSED(permute, "out: dimension 0: expected 2, as in has, got 4", .in = in, .out = &y.tensor);
-    REFUSED(permute, "out: expected 3 dimensions, as in has, got 1", .in = in,
+    REFUSED(permute, "out: dimension 0: expected 2, the size of in, got 4", .in = in,
+            .out = &y.tensor);
+    REFUSED(permute, "out: expected 3 dimensions, as many as in, got 1", .in = in,
             .out = DENSE(&z, 1024, TN_I16, 24));
     REFUSED(permute, "out: expected the dtype of in, i16, got i32; tn_cast", .in = in,
             .out = DENSE(&z, 1024, TN_I32, 2, 3, 4));
@@ -121,7 +122,7 @@ static void cast_takes_any_dtypes(void **state)
     TEXT(cast, "cast:f32:shape=128x64,to=bf16", .in = in,
          .out = DENSE(&y, 1 << 15, TN_BF16, 128, 64));
     REFUSED(cast, "in shares memory with out", .in = in, .out = DENSE(&y, 0, TN_BF16, 128, 64));
-    REFUSED(cast, "out: dimension 1: expected 64, as in has, got 32", .in = in,
+    REFUSED(cast, "out: dimension 1: expected 64, the size of in, got 32", .in = in,
             .out = DENSE(&y, 1 << 15, TN_BF16, 128, 32));
     TEXT(cast, "cast:f32:shape=128x64,to=f32,inplace=1", .in = in, .out = in);
     expect_refused("cast:f32:shape=4", "to is missing");
@@ -178,7 +179,7 @@ static void unary_takes_what_has_a_meaning(void **state)
             .out = DENSE(&y, 4096, TN_F64, 4));
     REFUSED(unary, "out: expected the dtype of in, f32, got bf16", .in = DENSE(&x, 0, TN_F32, 4),
             .out = DENSE(&y, 4096, TN_BF16, 4));
-    REFUSED(unary, "out: dimension 0: expected 4, as in has, got 5", .in = &x.tensor,
+    REFUSED(unary, "out: dimension 0: expected 4, the size of in, got 5", .in = &x.tensor,
             .out = DENSE(&y, 4096, TN_F32, 5));
     in = DENSE(&x, 0, TN_I32, 4), out = DENSE(&y, 4096, TN_I32, 4);
     MAKE(unary, .in = in, .out = out, .kind = TN_UNARY_RELU);
@@ -376,7 +377,7 @@ static void softmax_is_along_any_dimension(void **state)
     REFUSED(softmax, "axis counts from the last dimension: expected 0 to 2, got 3", .in = in,
             .out = out, .axis = 3);
     REFUSED(softmax, "expected 0 to 2, got -1", .in = in, .out = out, .axis = -1);
-    REFUSED(softmax, "out: dimension 0: expected 2, as in has, got 4", .in = in,
+    REFUSED(softmax, "out: dimension 0: expected 2, the size of in, got 4", .in = in,
             .out = DENSE(&z, 1024, TN_F32, 4, 3, 2), .axis = 2);
     UNSUPPORTED(softmax, "in: expected f64, f32, f16 or bf16, got i8", .in = DENSE(&z, 0, TN_I8, 4),
                 .out = DENSE(&v, 1024, TN_I8, 4));
@@ -414,17 +415,17 @@ static void norm_has_rows_for_all(void **state)
             .out = out, .weight = DENSE(&z, 2048, TN_BF16, 6));
     REFUSED(norm, "bias: expected 8 elements, as many as a row of in, got 1", .in = in, .out = out,
             .bias = NUMBER(&z, 2048, TN_BF16));
-    REFUSED(norm, "weight: dimension 0: expected 1, as one row serves all, got 6", .in = in,
-            .out = out, .weight = DENSE(&z, 2048, TN_BF16, 6, 8));
+    REFUSED(norm, "weight: dimension 0: expected 1 (one row for all), got 6", .in = in, .out = out,
+            .weight = DENSE(&z, 2048, TN_BF16, 6, 8));
     REFUSED(norm, "weight: expected the dtype of in, bf16, or f32, got f16", .in = in, .out = out,
             .weight = DENSE(&z, 2048, TN_F16, 8));
-    REFUSED(norm, "epsilon: expected a number from 0 on, got -1", .in = in, .out = out,
+    REFUSED(norm, "epsilon: expected a finite number of at least 0, got -1", .in = in, .out = out,
             .epsilon = -1);
-    REFUSED(norm, "epsilon: expected a number from 0 on, got inf", .in = in, .out = out,
+    REFUSED(norm, "epsilon: expected a finite number of at least 0, got inf", .in = in, .out = out,
             .epsilon = INFINITY);
     REFUSED(norm, "out: expected the dtype of in, bf16, or f32, got f64", .in = in,
             .out = DENSE(&z, 2048, TN_F64, 6, 8));
-    REFUSED(norm, "out: dimension 0: expected 6, as in has, got 5", .in = in,
+    REFUSED(norm, "out: dimension 0: expected 6, the size of in, got 5", .in = in,
             .out = DENSE(&z, 2048, TN_BF16, 5, 8));
     TEXT(norm, "norm:f32:kind=layer,shape=1x8,weight=1", .in = DENSE(&x, 0, TN_F32, 1, 8),
          .out = DENSE(&y, 1024, TN_F32, 1, 8), .weight = DENSE(&z, 2048, TN_F32, 8));
@@ -434,7 +435,7 @@ static void norm_has_rows_for_all(void **state)
                 .out = DENSE(&y, 1024, TN_C64, 8));
     expect_refused("norm:f32:kind=layer,shape=2x4,weight=f23", "weight: no dtype \"f23\"");
     expect_refused("norm:f32:shape=2x4", "kind is missing");
-    expect_refused("norm:f32:kind=layer,shape=2x4,weight=1,sweight=4;1", "as one row serves all");
+    expect_refused("norm:f32:kind=layer,shape=2x4,weight=1,sweight=4;1", "one row for all");
 }
 
 static void rotary_broadcasts_its_angles(void **state)

@@ -260,10 +260,10 @@ class TorchKind(Kind):
             return
         if address == first * size:  # an offset from NULL
             found = 0
-        state = f"has {found} bytes and not the {needed} that they need" if found else "is empty"
         raise errors.invalid(
-            f"expected a tensor with memory, got one of {array.numel()} elements whose storage {state}, as that of a "
-            "freed, shrunk, zero or functional tensor is; restore its storage, or clone() the elements that are left")
+            f"expected a storage of at least {needed} bytes for the {array.numel()} elements of a tensor, got one of {found} "
+            "bytes: the tensor was freed or shrunk, or is a zero or functional tensor; restore its storage, or clone() the "
+            "elements that are left")
 
     def wrote(self, array: Any) -> None:
         """The write is counted, so that gradients by what was there before are refused by PyTorch."""

@@ -63,9 +63,9 @@ static tn_status check_dtypes(const tn_op *op, tn_error *err)
             (i == TN_ATTENTION_MASK && found == TN_BOOL))
             continue;
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op),
-                       "%s beside q of %s: expected %s%s%s, got %s", name_of(op, i),
-                       tn_dtype_name(q), i == TN_ATTENTION_MASK ? "bool or " : "",
-                       tn_dtype_name(needed), other ? " or f32" : "", tn_dtype_name(found));
+                       "%s: expected %s%s%s for q of %s, got %s", name_of(op, i),
+                       i == TN_ATTENTION_MASK ? "bool or " : "", tn_dtype_name(needed),
+                       other ? " or f32" : "", tn_dtype_name(q), tn_dtype_name(found));
     }
     return TN_OK;
 }
@@ -91,16 +91,17 @@ static tn_status check_company(const tn_op *op, tn_error *err)
     bool packed = has(op, TN_ATTENTION_STARTS_Q), paged = has(op, TN_ATTENTION_PAGES);
     if (has(op, TN_ATTENTION_STARTS_K) && (!packed || paged))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op), "starts_k: expected %s",
-                       packed ? "keys without pages" : "starts_q beside it");
+                       packed ? "none with pages, got both; remove one of them"
+                              : "starts_q too, got starts_k alone");
     if (packed && !paged && !has(op, TN_ATTENTION_STARTS_K))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op),
-                       "starts_q: expected starts_k or pages beside it");
+                       "starts_q: expected starts_k or pages too, got starts_q alone");
     if (paged && !has(op, TN_ATTENTION_LENGTHS))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op),
-                       "pages: expected lengths beside them");
+                       "pages: expected lengths too, got pages alone");
     if (has(op, TN_ATTENTION_MASK) && (packed || paged))
         return tn_fail(err, TN_UNSUPPORTED, 0, where_of(op),
-                       "mask_tensor cannot be used with packed or paged sequences");
+                       "mask_tensor: expected none for packed or paged sequences, got one");
     return TN_OK;
 }
 
@@ -120,10 +121,10 @@ static tn_status check_numbers(const tn_op *op, tn_error *err)
     if (!status)
         status =
             check_number(op, "softcap", at->softcap, at->softcap >= 0 && at->softcap <= DBL_MAX,
-                         "a number from 0 on", err);
+                         "a finite number of at least 0", err);
     if (!status)
         status = check_number(op, "dropout", at->dropout, at->dropout >= 0 && at->dropout < 1,
-                              "a number from 0 to below 1", err);
+                              "a number of at least 0 and below 1", err);
     if (!status)
         status = check_number(op, at->left < -1 ? "window_left" : "window_right",
                               (double)(at->left < -1 ? at->left : at->right),
@@ -131,7 +132,7 @@ static tn_status check_numbers(const tn_op *op, tn_error *err)
     if (!status)
         status = check_number(op, "shift", (double)at->shift,
                               at->shift >= -SHIFT_MOST && at->shift <= SHIFT_MOST,
-                              "a place within 48 bits", err);
+                              "a number from -2^48 to 2^48", err);
     return status;
 }
 
@@ -243,11 +244,12 @@ static tn_status validate_pages(tn_op *op, tn_error *err)
     at->page = op->operand[TN_ATTENTION_K].shape[2];
     if (at->page < 1)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op),
-                       "k in pages: expected at least 1 key on each, got 0");
+                       "k: expected at least 1 key in each page, got 0");
     if (!tni_mul_i64(each, at->page, &at->keys) || at->keys > INT64_MAX / 2)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op),
-                       "pages: %" PRId64 " for each sequence have more keys than can be counted",
-                       each);
+                       "pages: expected at most %" PRId64 " keys for each sequence, got %" PRId64
+                       " pages of %" PRId64 " keys",
+                       INT64_MAX / 2, each, at->page);
     return TN_OK;
 }
 
@@ -424,11 +426,10 @@ static tn_status read_most(const tni_op_class *class, const tn_attention_args *a
     bool queries = args->max_queries != 0 && !args->starts_q;
     bool keys = args->max_keys != 0 && (!args->starts_q || args->pages);
     if (queries || keys)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, class->where,
-                       "%s is for packed sequences%s, got %" PRId64 " beside %s",
-                       queries ? "max_queries" : "max_keys", queries ? "" : " without pages",
-                       queries ? args->max_queries : args->max_keys,
-                       args->pages && !queries ? "pages" : "no starts_q");
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, class->where, "%s: expected 0 %s, got %" PRId64,
+                       queries ? "max_queries" : "max_keys",
+                       args->pages && !queries ? "with pages" : "without starts_q",
+                       queries ? args->max_queries : args->max_keys);
     out->queries = args->max_queries;
     out->keys = args->max_keys;
     return TN_OK;

@@ -30,9 +30,9 @@ tn_status tni_attention_read_numbers(const tni_op_class *class, const tni_attent
                        "mask: expected 0 (none) to %d, got %d", TN_MASK_COUNT - 1, (int)from->mask);
     if (from->mask != TN_MASK_WINDOW && (!is_idle(from->left) || !is_idle(from->right)))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, class->where,
-                       "%s is for mask %d (window), got %" PRId64 " beside mask %d",
-                       is_idle(from->left) ? "window_right" : "window_left", TN_MASK_WINDOW,
-                       is_idle(from->left) ? from->right : from->left, (int)from->mask);
+                       "%s: expected 0 or -1 for mask %d, got %" PRId64 "; use mask %d (window)",
+                       is_idle(from->left) ? "window_right" : "window_left", (int)from->mask,
+                       is_idle(from->left) ? from->right : from->left, TN_MASK_WINDOW);
     if (from->layout < 0 || from->layout >= TN_LAYOUT_COUNT)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, class->where,
                        "layout: expected 0 (bhld) or 1 (blhd), got %d", (int)from->layout);

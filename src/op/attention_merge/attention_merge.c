@@ -23,10 +23,10 @@ static tn_status check_dtypes(const tn_op *op, tn_error *err)
         bool wide = i == TN_MERGE_OUT && found == tni_elementwise_wider(in);
         if (found && found != needed && !wide)
             return tn_fail(err, TN_INVALID_ARGUMENT, 0, tni_attention_merge_class.where,
-                           "%s beside in of %s: expected %s%s, got %s", names[i], tn_dtype_name(in),
+                           "%s: expected %s%s for in of %s, got %s", names[i],
                            tn_dtype_name(needed),
                            i == TN_MERGE_OUT && tni_elementwise_wider(in) ? " or f32" : "",
-                           tn_dtype_name(found));
+                           tn_dtype_name(in), tn_dtype_name(found));
     }
     return TN_OK;
 }
@@ -44,7 +44,8 @@ static tn_status check_shapes(const tn_op *op, tn_error *err)
         for (int32_t d = 0; d < rank && layout->dtype; d++) {
             if (layout->shape[d] != in->shape[d])
                 return tn_fail(err, TN_INVALID_ARGUMENT, 0, tni_attention_merge_class.where,
-                               "%s: dimension %d: expected %" PRId64 ", as in has it, got %" PRId64,
+                               "%s: dimension %d: expected %" PRId64
+                               ", the size of in, got %" PRId64,
                                names[i], (int)d, in->shape[d], layout->shape[d]);
         }
     }

@@ -35,8 +35,8 @@ static tn_status validate_row(tn_op *op, int32_t index, tn_error *err)
     for (int32_t i = 0; i < in->rank - 1 && !status && !empty; i++) {
         if (row->shape[i] > 1 && row->stride[i] != 0)
             status = tn_fail(err, TN_INVALID_ARGUMENT, 0, tni_norm_class.where,
-                             "%s: dimension %d: expected 1, as one row serves all, got %" PRId64,
-                             name, (int)(i - missing), row->shape[i]);
+                             "%s: dimension %d: expected 1 (one row for all), got %" PRId64, name,
+                             (int)(i - missing), row->shape[i]);
     }
     return status;
 }
@@ -47,7 +47,7 @@ static tn_status validate_norm(tn_op *op, tn_error *err)
     tn_status status = tni_elementwise_check_rows(op, err);
     if (!status && !(epsilon >= 0 && epsilon <= DBL_MAX))
         status = tn_fail(err, TN_INVALID_ARGUMENT, 0, tni_norm_class.where,
-                         "epsilon: expected a number from 0 on, got %g", epsilon);
+                         "epsilon: expected a finite number of at least 0, got %g", epsilon);
     if (!status)
         status = validate_row(op, TN_NORM_WEIGHT, err);
     if (!status)
