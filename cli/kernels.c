@@ -24,6 +24,7 @@ static const struct {
     {"binary:f32:kind=add,shape=65536", true},
     {"reduce:f32:kind=sum,shape=64x1024,axes=1", true},
     {"softmax:f32:shape=64x1024", true},
+    {"fft:c64:shape=64x1024", true},
     {"norm:f32:kind=layer,shape=64x1024,weight=1,bias=1", false},
     {"norm:bf16:kind=rms,shape=64x1024,weight=1", true},
     {"rotary:f32:kind=halves,shape=64x8x64", true},

@@ -34,6 +34,7 @@
 #include "elementwise.h"
 #include "event.h"
 #include "explain.h"
+#include "fft.h"
 #include "graph.h"
 #include "library.h"
 #include "lock.h"
@@ -67,6 +68,7 @@
     X(attention_merge) \
     X(binary) \
     X(cast) \
+    X(fft) \
     X(fill) \
     X(matmul) \
     X(norm) \

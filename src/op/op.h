@@ -23,10 +23,11 @@ typedef struct tni_problem {
 
 /* Groups of ops that read the same settings. Contexts cache a hash of these settings for each
  * group. */
-enum { TNI_OPS_MATMUL, TNI_OPS_ELEMENTWISE, TNI_OPS_ATTENTION, TNI_OPS_GROUPS };
+enum { TNI_OPS_MATMUL, TNI_OPS_ELEMENTWISE, TNI_OPS_ATTENTION, TNI_OPS_FFT, TNI_OPS_GROUPS };
 
 /* Settings of the groups that are part of plan keys, ended by -1. */
-extern const tn_setting tni_matmul_settings[], tni_elementwise_settings[], tni_attention_settings[];
+extern const tn_setting tni_matmul_settings[], tni_elementwise_settings[], tni_attention_settings[],
+    tni_fft_settings[];
 
 /* Offsets of the fields in a call's argument struct, in bytes. */
 typedef struct tni_args_form {

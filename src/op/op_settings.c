@@ -32,3 +32,5 @@ const tn_setting tni_attention_settings[] = {TNI_SETTINGS_OF_PLANS,
                                              -1};
 
 const tn_setting tni_elementwise_settings[] = {TNI_SETTINGS_OF_PLANS, -1};
+
+const tn_setting tni_fft_settings[] = {TNI_SETTINGS_OF_PLANS, TN_SETTING_FFT_LIBRARY, -1};

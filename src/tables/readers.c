@@ -22,6 +22,7 @@ static const tn_setting of_einsum[] = {TN_SETTING_OPT_EINSUM_ENABLED,
 static const tni_setting_reader einsum = {"einsum", of_einsum, TNI_READS_ALWAYS};
 static const tni_setting_reader elementwise = {"elementwise and row operators",
                                                tni_elementwise_settings, TNI_OPS_ELEMENTWISE};
+static const tni_setting_reader fft = {"fft", tni_fft_settings, TNI_OPS_FFT};
 
 const tn_setting tni_settings_of_dispatch[] = {TN_SETTING_RULES,
                                                TN_SETTING_DETERMINISM,
@@ -46,5 +47,6 @@ const tni_setting_reader *const tni_setting_readers[] = {&tni_cpu_reader,
                                                          &attention,
                                                          &sdpa,
                                                          &elementwise,
+                                                         &fft,
                                                          &einsum,
                                                          NULL};

@@ -296,7 +296,7 @@ class Doctor(Case):
         self.assertIn(rows[0]["kernel"], timed)
         self.assertLessEqual(timed, checked)  # where time is short, not all are timed
         for op in ("matmul", "permute", "cast", "fill", "unary", "binary", "reduce", "softmax", "norm",
-                   "rotary"):
+                   "rotary", "fft"):
             self.assertIn(f"cpu.{op}.ref", checked)
         first = {}  # of a problem, the first that can run is taken, if need be once it has passed its test
         for row in rows:

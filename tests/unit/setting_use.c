@@ -5,6 +5,7 @@
 #include "tenon/module/kernel.h"
 #include "tenon/module/library.h"
 #include "tenon/module/op/attention.h"
+#include "tenon/module/op/fft.h"
 #include "tenon/module/op/matmul.h"
 #include "tenon/module/op/unary.h"
 
@@ -31,7 +32,7 @@ static const char *reason_of(const char *key)
 /* What holds for Tenon's own modules on every machine. */
 static void settings_without_an_effect_say_why(void **state)
 {
-    static const char *const no_operator[] = {"cudnn.benchmark", "quantized.engine", "fft.library",
+    static const char *const no_operator[] = {"cudnn.benchmark", "quantized.engine",
                                               "cudnn.allow_tf32", "mha.fastpath_enabled"};
     (void)state;
     for (size_t i = 0; i < sizeof no_operator / sizeof no_operator[0]; i++)
@@ -49,6 +50,7 @@ static void settings_without_an_effect_say_why(void **state)
     assert_true(use_of("plan.cache_size").used);
     assert_true(use_of("rules").used);
     assert_true(use_of("matmul.library").used);
+    assert_true(use_of("fft.library").used);
     assert_true(use_of("cuda.flash_sdp").used); /* the CPU has flash kernels */
     assert_true(use_of("cuda.sdp_priority").used);
 }
@@ -115,7 +117,7 @@ static const struct {
     {"cuda", "cudnn", "cudnn", 0},
     {"opencl", "mkldnn", "math", 0},
 };
-static const int32_t operators[] = {TN_OP_MATMUL, TN_OP_ATTENTION, TN_OP_UNARY};
+static const int32_t operators[] = {TN_OP_MATMUL, TN_OP_ATTENTION, TN_OP_UNARY, TN_OP_FFT};
 enum {
     VARIANTS = sizeof variants / sizeof variants[0],
     OPERATORS = sizeof operators / sizeof operators[0]

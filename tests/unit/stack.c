@@ -127,6 +127,7 @@ static tn_tensor out_f64 = HOST_TENSOR(results, TN_F64, shape_2, 2);
 static tn_tensor weight = HOST_TENSOR(more_numbers, TN_F32, shape_1, 1);
 static tn_tensor sum = HOST_TENSOR(results, TN_F32, shape_1, 1);
 static tn_tensor table = HOST_TENSOR(more_numbers, TN_F32, shape_half, 2);
+static tn_tensor spectrum = HOST_TENSOR(results, TN_C64, shape_2, 2);
 static tn_tensor q = HOST_TENSOR(numbers, TN_F32, shape_4, 4);
 static tn_tensor k = HOST_TENSOR(more_numbers, TN_F32, shape_4, 4);
 static tn_tensor v = HOST_TENSOR(more_numbers, TN_F32, shape_4, 4);
