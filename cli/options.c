@@ -52,7 +52,7 @@ static const char *name_with_word(const option_row *row)
 
 static void print_help(const command *self, const option_row *rows, size_t row_count)
 {
-    int width = 12;
+    int width = (int)strlen(name_with_word(&set_row));
     for (size_t i = 0; i < row_count; i++) {
         int length = (int)strlen(name_with_word(&rows[i]));
         width = length > width ? length : width;

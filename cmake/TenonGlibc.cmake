@@ -7,7 +7,8 @@ if(TENON_GLIBC)
   set(stubs "${PROJECT_BINARY_DIR}/glibc")
   execute_process(COMMAND "${Python3_EXECUTABLE}" -B "${PROJECT_SOURCE_DIR}/bindings/python/glibc.py"
     "${stubs}" "${TENON_GLIBC}" "${CMAKE_C_COMPILER}" COMMAND_ERROR_IS_FATAL ANY)
-  target_link_directories(tenon_flags INTERFACE "${stubs}")
+  # As an option: CMake would write a link directory into the run path of what is built, which could not start then.
+  target_link_options(tenon_flags INTERFACE "-L${stubs}")
   # Before glibc 2.34 threads, loading and shared memory are in libraries of their own.
   target_link_libraries(tenon_flags INTERFACE
     "-Wl,--push-state,--no-as-needed -lpthread -ldl -lrt -Wl,--pop-state")

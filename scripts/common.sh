@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Steps, their logs and the summary: what scripts/test, scripts/lint and scripts/cross share.
+# Steps, their logs, the summary, and packages to test with: what the scripts of this folder share.
 # To be sourced by bash, from the root of the checkout.
 #
 # A step calls `record` once. Everything it printed is in a log in a build folder; the terminal gets the
@@ -82,6 +82,41 @@ finish()
     say "total time: $((SECONDS / 60)) min $((SECONDS % 60)) s"
     say "$total_passed passed, $total_failed failed, $total_skipped skipped"
     [ "$total_failed" -eq 0 ]
+}
+
+may_fetch()
+{
+    [ "${TENON_NO_SETUP:-}" != 1 ]
+}
+
+# install_python PYTHON FOLDER OUTER PACKAGES...: what fetch_python does, without a log.
+install_python()
+{
+    local python=$1 folder=$2 outer=$3 packages words
+    shift 3
+    rm -rf "${folder:?}"
+    "$python" -m venv "$folder" || return 1
+    [ -z "$outer" ] || "$folder/bin/python" -c 'import site, sys
+open(site.getsitepackages()[0] + "/outer.pth", "w").write(sys.argv[1] + "\n")' "$outer" || return 1
+    for packages; do
+        read -ra words <<<"$packages"
+        "$folder/bin/pip" -q install "${words[@]}" || return 1
+    done
+    touch "$folder/done"
+}
+
+# fetch_python PYTHON FOLDER OUTER PACKAGES...: makes a virtual environment, unless it exists, and installs packages
+# from Python's package index into it: each PACKAGES has the words of one call of pip. Packages in the folder OUTER are
+# also importable there; "" for none. If that fails, prints why.
+fetch_python()
+{
+    [ ! -e "$2/done" ] || return 0
+    may_fetch || { say "without ${*:4}: TENON_NO_SETUP=1, so nothing is fetched"; return 1; }
+    say "fetching ${*:4} from Python's package index"
+    install_python "$@" >"$2.log" 2>&1 </dev/null && return 0
+    rm -rf "${2:?}"
+    say "without ${*:4}: $(tail -n 1 "$2.log")"
+    return 1
 }
 
 # configure_folder FOLDER CMAKE-ARGUMENT...: with Ninja where that is.

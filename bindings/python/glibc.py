@@ -192,11 +192,11 @@ def write_versions(symbols: dict[str, Symbol]) -> str:
     return "".join(f"{version} {{ global: {'; '.join(names)}; }};\n" for version, names in sorted(nodes.items()))
 
 
-# Functions that objects compiled with this machine's headers call and that an older glibc lacks. Each file has copies,
-# which call what the older one has.
+# Functions that this machine's headers make objects call and that an older glibc lacks. Each linked file gets hidden copies
+# of them, which call functions that the older glibc has.
 OWN = "#define OWN __attribute__((visibility(\"hidden\")))\n"
 
-# Until glibc 2.33 these were not in libc.so.6.
+# libc.so.6 exports these since glibc 2.33; before, <sys/stat.h> defined them by __xstat and the like.
 STAT = """
 #include <sys/stat.h>
 int __xstat(int version, const char *path, struct stat *out);
@@ -218,7 +218,7 @@ OWN int fstatat(int folder, const char *path, struct stat *out, int flags)
 """
 STAT_NAMES = ("stat", "lstat", "fstat", "fstatat")
 
-# From glibc 2.38 on, <stdlib.h> and <stdio.h> replace these by functions that also read binary numbers, as C23 has it.
+# Since glibc 2.38, <stdlib.h> and <stdio.h> redirect these to __isoc23_..., which also read C23's binary numbers.
 C23 = """
 #include <inttypes.h>
 #include <stdarg.h>
@@ -243,7 +243,8 @@ OWN int __isoc23_sscanf(const char *text, const char *format, ...)
 """
 C23_NAMES = tuple(f"__isoc23_{name}" for name in ("strtol", "strtoul", "strtoll", "strtoull", "strtoimax", "strtoumax",
                                                    "sscanf"))
-LACKING = (((2, 33), STAT, STAT_NAMES), ((2, 38), C23, C23_NAMES))  # since which glibc, their copies, their names
+# Each row: the first glibc that has the functions, the source of the copies, the functions' names.
+LACKING = (((2, 33), STAT, STAT_NAMES), ((2, 38), C23, C23_NAMES))
 
 
 def write_stubs(folder: str | os.PathLike[str], newest: Version, compiler: str = "cc") -> None:

@@ -3,9 +3,8 @@
 
     python3 tests/peers/fastvideo_tests.py BUILD SCRATCH
 
-in a Python that has FastVideo, as scripts/peers makes one. A test that passes with FastVideo's platforms must
-pass with Tenon's, unless UPSTREAM names it. The last line is "counts: PASSED FAILED SKIPPED" of the run with
-Tenon. A test that passes with FastVideo must pass with Tenon, unless UPSTREAM lists it.
+in a Python that has FastVideo; scripts/peers makes one. A test that passes with FastVideo's platforms must pass with
+Tenon's, unless UPSTREAM lists it. The last line is "counts: PASSED FAILED SKIPPED" of the run with Tenon's platforms.
 """
 import importlib.util
 import os
@@ -21,7 +20,7 @@ SUITES = ("platforms", "attention", "api/test_attention_selector_resolution.py",
           "api/test_attn_qat_infer_capability_gate.py", "stages/test_kandinsky5_attention_backend_guard.py",
           "pipelines/test_direct_pipeline_unified_memory.py", "loader/test_text_encoder_unified_memory_offload.py",
           "worker/test_gpu_worker.py", "ops/quantization/test_nvfp4_ltx2_wiring.py")
-# What tests FastVideo's own classes, which Tenon's are not: the start of a name, and why.
+# Tests that cannot pass with Tenon's platforms: the start of their names, and why.
 UPSTREAM = {
     "platforms.test_unified_memory": "replaces the calls of CUDA's driver that FastVideo's class makes",
     "platforms.test_mps_vsa_error": "chooses attention for Apple's GPUs without one; Tenon says that mps is absent",
@@ -33,7 +32,7 @@ UPSTREAM = {
 
 
 def run_tests(scratch, name, plugin, **variables):
-    """The names of the tests that passed; names of parameters are without the enum's own, which Tenon's does not print."""
+    """The names of the tests that passed, without "AttentionBackendEnum.", which only the names of FastVideo's enum have."""
     results = os.path.join(scratch, name + ".xml")
     log = os.path.join(scratch, name + ".log")
     command = [sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", *plugin, "--junitxml", results,

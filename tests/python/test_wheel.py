@@ -210,6 +210,31 @@ def test_programs_for_an_older_glibc(backend, stubs, tmp_path):
         assert "pthread_create" in backend.glibc.Elf(tmp_path / "new").needed_symbols({"GLIBC_2.34"})
 
 
+PROJECT = """
+cmake_minimum_required(VERSION 3.21)
+project(uses C)
+set(PROJECT_SOURCE_DIR "{source}")
+add_library(tenon_flags INTERFACE)
+include("{source}/cmake/TenonGlibc.cmake")
+add_executable(uses uses.c)
+target_compile_definitions(uses PRIVATE _GNU_SOURCE)
+target_link_libraries(uses PRIVATE tenon_flags m ${{CMAKE_DL_LIBS}})
+"""
+
+
+def test_programs_of_a_build_for_an_older_glibc(backend, stubs, tmp_path):
+    """They start in the build folder: `make wheel` runs one there, where NVIDIA's compiler is."""
+    if not shutil.which("cmake"):
+        pytest.skip("needs CMake")
+    (tmp_path / "uses.c").write_text(USES)
+    (tmp_path / "CMakeLists.txt").write_text(PROJECT.format(source=PACKAGE.parents[1]))
+    for command in (["-S", tmp_path, "-B", tmp_path / "build", "-DTENON_GLIBC=2.28"], ["--build", tmp_path / "build"]):
+        subprocess.run(["cmake", *map(str, command)], check=True, stdout=subprocess.DEVNULL)
+    done = subprocess.run([str(tmp_path / "build" / "uses")], check=False, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (0, "42 1 2.718 5.000\n")
+    assert backend.glibc.needed_version(backend.glibc.Elf(tmp_path / "build" / "uses")) <= (2, 28)
+
+
 # As the headers of glibc 2.38 and later make of a call of strtol.
 REPLACED = """
 #include <stdint.h>

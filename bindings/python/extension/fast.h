@@ -9,8 +9,8 @@
 #include <tenon/dlpack.h>
 #include <tenon/matmul.h>
 
-/* The buffer protocol, which the limited API has from 3.11 on, and a way of calling, from 3.10 on. CPython 3.9 and
- * 3.10, which do not change any more, have the same functions, struct and number. */
+/* The limited API has the buffer protocol since 3.11 and METH_FASTCALL since 3.10. They are declared here because CPython
+ * 3.9 and 3.10, which no longer change, have the same functions, struct and flag. */
 #ifndef METH_FASTCALL
 #define METH_FASTCALL 0x0080
 #endif
@@ -30,10 +30,10 @@ PyAPI_FUNC(void) PyBuffer_Release(lent *buffer);
 
 enum { LENT_WRITABLE = 0x01, LENT_FORMAT = 0x04, LENT_STRIDES = 0x18 };
 
-/* Most dimensions, libraries that can be taught, and streams that are remembered. */
+/* Maximum numbers of dimensions, registered libraries and cached streams. */
 enum { RANK_MAX = 8, LIBRARIES_MAX = 8, STREAMS_MAX = 64 };
 
-/* DLPack's table, of major version 1. What is given to to_object is its own from then on, also when it
+/* DLPack's exchange table (DLPackExchangeAPI), major version 1. to_object takes ownership of `managed`, also if it
  * fails. */
 typedef struct exchange {
     uint32_t major, minor;
@@ -46,27 +46,27 @@ typedef struct exchange {
     int (*stream)(int32_t device_type, int32_t device_id, void **out);
 } exchange;
 
-/* PyTorch's aoti_torch_get_storage_size and _offset: bytes of a storage, elements before a tensor's first; 0 on success.
- * `tensor` is the address of an at::Tensor, which is a pointer to the number that `_cdata` has. */
+/* PyTorch's aoti_torch_get_storage_size (bytes of the storage) and aoti_torch_get_storage_offset (elements before the
+ * tensor's first). Return 0 on success. `tensor` is the address of an at::Tensor, whose only member is the pointer that
+ * `_cdata` has as a number. */
 typedef int32_t storage_fact(void *tensor, int64_t *out);
 
-/* A library whose arrays can be seen. */
+/* A library whose arrays this extension can read. Without `functions`, `gradients`, `forward` and `wrote` are unused. */
 typedef struct library {
-    PyObject *types;     /* exactly these: what derives from them may mean something else  */
-    PyObject *empty;     /* called with shape and dtype; beside a table, off the host, with
-                                * an array to be like, a shape and strides                       */
-    PyObject *gradients; /* beside a table: whether they are recorded now                  */
-    PyObject *forward;   /* beside a table: whose _current_level is that of its forward mode */
-    PyObject *wrote;     /* beside a table: called with a caller's array that was written to */
-    const exchange *functions; /* NULL: the buffer protocol                                      */
-    storage_fact *bytes, *offset; /* NULL: call the array's methods                        */
+    PyObject *types;              /* of its arrays; no subclasses, which may mean something else */
+    PyObject *empty;              /* makes an array: (shape, dtype), or (like, shape, strides) */
+    PyObject *gradients;          /* returns whether gradients are recorded now */
+    PyObject *forward;            /* its _current_level is the level of forward-mode gradients */
+    PyObject *wrote;              /* called with an array of the caller after it was written to */
+    const exchange *functions;    /* NULL: arrays are read by the buffer protocol */
+    storage_fact *bytes, *offset; /* NULL: the array's methods are called instead */
 } library;
 
-/* A stream of a library's, as Tenon has wrapped it. */
+/* A library's stream and the tn_stream that wraps it. */
 typedef struct wrapped {
     void *raw;
     int32_t device_type, device_id;
-    tn_stream *stream; /* NULL: none is remembered here */
+    tn_stream *stream; /* NULL: the entry is empty */
 } wrapped;
 
 typedef struct state {
@@ -74,9 +74,9 @@ typedef struct state {
     tn_status (*attention)(const tn_context *, const tn_attention_args *, tn_error *);
     library libraries[LIBRARIES_MAX];
     int count;
-    wrapped streams[STREAMS_MAX]; /* by their handles; one may take another's place */
-    PyObject *wrap;               /* wraps one: called with device type, device and handle */
-    /* interned names of attributes */
+    wrapped streams[STREAMS_MAX]; /* hash table by handle; replaces one entry if full */
+    PyObject *wrap;               /* wraps a stream: (device type, device, handle) */
+    /* interned attribute names */
     PyObject *requires_grad, *is_neg, *level, *cdata, *storage_offset, *untyped_storage;
     unsigned long long served; /* calls that were not left to Python */
 } state;
@@ -90,26 +90,26 @@ typedef struct seen {
     int held; /* the buffer must be released */
 } seen;
 
-/* The same object with one reference more. */
+/* Returns `object` with a new reference. */
 static inline PyObject *one_more(PyObject *object)
 {
     Py_INCREF(object);
     return object;
 }
 
-/* Whose the array is; NULL when it is left to Python. */
+/* Returns the library of an array; NULL if the call is left to Python. */
 const library *library_of(const state *s, PyObject *array);
 
-/* What an array is in a call. FRESH: made here, so that nobody's gradients or tangents depend on it. */
+/* What a call does with an array. FRESH: made by this extension, so no gradient or tangent depends on it. */
 typedef enum role { READ, WRITTEN, FRESH } role;
 
-/* 1 when the array, of that library, is in `out`, which is then let go; 0, with no exception, when it is left to
- * Python. */
+/* Describes an array of library `of` in *out, which let_go releases. Returns 1, or 0 without an exception if the call is
+ * left to Python. */
 int see(const state *s, const library *of, PyObject *array, role as, seen *out);
 void let_go(seen *s, int count);
 
-/* The stream that the library works on where the array is: what it queued there before comes first, and what
- * it queues behind comes after. NULL in the host's memory. 0, with no exception, when it is left to Python. */
+/* Finds the library's current stream of the array's device; NULL in host memory. Returns 1, or 0 without an exception if
+ * the call is left to Python. */
 int find_stream(state *s, const library *of, const tn_tensor *array, tn_stream **out);
 
 /* Returns a new reference to the array to write to, and describes it in *out: `given`, or for None an empty array of the
