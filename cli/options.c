@@ -102,6 +102,7 @@ static int refuse_word(const command *self, const option_row *rows, size_t row_c
 }
 
 /* `self` is NULL before a command's name. */
+TN_PRINTF(3, 4)
 static int refuse_option(const command *self, const option_row *row, const char *format, ...)
 {
     va_list rest;

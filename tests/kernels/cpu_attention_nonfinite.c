@@ -163,7 +163,7 @@ static void every_way_to_exclude_a_key(void **state)
     (void)state;
     find_all();
     for (int turn = 0; turn < turns * WAYS * 4; turn++) {
-        if (test_fewest() && !test_sampled((uint64_t)turn, 3))
+        if (!test_sampled((uint64_t)turn, 3))
             continue;
         const int64_t keys = turn % 7 == 6 ? 300 : 53;
         call c = excluding_call(floats[turn % 4], 2, queries[dice(4)], keys, turn / 4 % WAYS);
@@ -184,7 +184,7 @@ static void tables(void **state)
     (void)state;
     find_all();
     for (int turn = 0; turn < (test_reduced() ? 16 : 96); turn++) {
-        if (test_fewest() && !test_sampled((uint64_t)turn, 3))
+        if (!test_sampled((uint64_t)turn, 3))
             continue;
         const oddity odd = roll_oddity();
         call c = excluding_call(floats[turn % 4], 2, 1 + (int64_t)dice(20), 40, turn / 8 % 4);
@@ -310,7 +310,7 @@ static void threads_and_batches_change_no_bit(void **state)
     (void)state;
     (void)find_rows_of(TN_OP_ATTENTION, floats, TN_NUM_BATCH_INVARIANT, 0);
     for (int turn = 0; turn < (test_reduced() ? 1 : 3) * WAYS * 4; turn++) {
-        if (test_fewest() && !test_sampled((uint64_t)turn, 4))
+        if (!test_sampled((uint64_t)turn, 4))
             continue;
         const int64_t *s = sizes[dice(4)];
         call c = excluding_call(floats[turn % 4], 4, s[0], s[1], turn / 4 % WAYS);

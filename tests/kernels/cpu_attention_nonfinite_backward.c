@@ -147,6 +147,8 @@ static void every_way_to_exclude_a_key(void **state)
     (void)state;
     find_all();
     for (int turn = 0; turn < turns * MASKS * 4; turn++) {
+        if (!test_sampled((uint64_t)turn, 3))
+            continue;
         call forward = excluding_call(floats[turn % 4], 1, queries[dice(4)], 53, turn / 4 % MASKS);
         const oddity odd = roll_oddity();
         TN_PARAMS_MUTABLE(&forward.op, attention)->dropout = dice(4) ? 0 : 0.5;
@@ -170,6 +172,8 @@ static void what_no_query_sees_changes_no_bit(void **state)
     (void)state;
     find_all();
     for (int turn = 0; turn < (test_reduced() ? 16 : 48); turn++) {
+        if (!test_sampled((uint64_t)turn, 3))
+            continue;
         const int64_t queries = turn / 4 % 2 ? 40 : 150, keys = 300, shape[] = {1, 1, 1, keys};
         const oddity odd = {roll_oddity().value, 0, true, true};
         call forward = call_of(floats[turn % 4], 1, 2, 1, queries, keys, 17, 33);

@@ -129,7 +129,7 @@ static void check_last_columns(const tn_kernel_row *row)
     static const int64_t sizes[] = {1,  2,  3,  7,  8,  9,  10, 11, 15, 16, 17, 18,
                                     19, 25, 31, 32, 33, 34, 35, 47, 49, 51, 64, 65};
     static const int64_t depths[] = {1, 3, 4, 5, 6, 7, 8, 9, 16, 17, 33, 64, 65, 255, 256, 257};
-    for (int c = 0; c < (test_reduced() ? 15 : 400); c++) {
+    for (int c = 0; c < (test_reduced() ? 15 : test_full() ? 400 : 120); c++) {
         shapes s = roll(sizes, sizeof sizes / sizeof sizes[0],
                         depths[cpu_random() % (sizeof depths / sizeof depths[0])]);
         if (c % 2) { /* what is computed with the least before it */
@@ -156,7 +156,7 @@ static void check_narrow(const tn_kernel_row *row)
     static const int64_t depths[] = {31, 32, 33, 63, 64, 65, 300, 511, 512, 513, 1025, 1090};
     if (row->dtypes[1] || strstr(row->name, ".plain"))
         return;
-    for (int c = 0; c < (test_reduced() ? 3 : 150); c++) {
+    for (int c = 0; c < (test_reduced() ? 3 : test_full() ? 150 : 50); c++) {
         shapes s = roll(few, sizeof few / sizeof few[0],
                         depths[cpu_random() % (sizeof depths / sizeof depths[0])]);
         *(c % 2 ? &s.m : &s.n) = many[cpu_random() % (sizeof many / sizeof many[0])];
