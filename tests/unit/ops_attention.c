@@ -573,7 +573,7 @@ static void plans_do_not_serve_extreme_numbers(void **state)
     tn_op usual, other;
     (void)state;
     parse("attention:f32:b=1,h=2,l=3,d=8,softcap=5", &usual);
-    parse("attention:f32:b=1,h=2,l=3,d=8,softcap=50,scale=-0.1", &other);
+    parse("attention:f32:b=1,h=2,l=3,d=8,softcap=50,scale=0.1", &other);
     assert_true(same_plan(&usual, &other, 0));
     for (size_t i = 0; i < sizeof extremes / sizeof extremes[0]; i++) {
         char text[128];
@@ -583,6 +583,21 @@ static void plans_do_not_serve_extreme_numbers(void **state)
         parse(text, &other);
         assert_false(same_plan(&usual, &other, 0));
     }
+}
+
+/* Kernels may be compiled for scales that keep the order of scores. */
+static void plans_of_positive_scales_serve_no_others(void **state)
+{
+    tn_op usual, negative, other, zero;
+    (void)state;
+    parse("attention:f32:b=1,h=2,l=3,d=8,scale=2", &usual);
+    parse("attention:f32:b=1,h=2,l=3,d=8,scale=-2", &negative);
+    parse("attention:f32:b=1,h=2,l=3,d=8,scale=-0.1", &other);
+    zero = negative;
+    TN_PARAMS_MUTABLE(&zero, attention)->scale = 0;
+    assert_false(same_plan(&usual, &negative, 0));
+    assert_false(same_plan(&usual, &zero, 0));
+    assert_true(same_plan(&negative, &other, 0));
 }
 
 int main(void)
@@ -603,6 +618,7 @@ int main(void)
         cmocka_unit_test(sequences_are_checked),
         cmocka_unit_test(plans_serve_free_dimensions),
         cmocka_unit_test(plans_do_not_serve_extreme_numbers),
+        cmocka_unit_test(plans_of_positive_scales_serve_no_others),
     };
     return run_suite("unit.ops_attention", tests);
 }

@@ -8,9 +8,9 @@
  *
  * The key of a plan has the dtypes, shapes, strides, alignments (up to the row's `alignment`),
  * `uses` and enumerated parameters of the op, but not its numeric parameters (alpha, beta, epsilon,
- * a value). So `admit`, `workspace`, `cost` and `plan` must not depend on those. Exception: the key
- * has the binary exponent of attention's scale and softcap if it is below -96 or above 96. So
- * `admit` may refuse by that exponent, not by the rest of the number.
+ * a value). So `admit`, `workspace`, `cost` and `plan` must not depend on those. Exceptions: the key
+ * has the binary exponent of attention's scale and softcap if it is below -96 or above 96, and
+ * whether the scale is positive. So these may depend on that, not on the rest of the numbers.
  *
  * Thread-safety: rows are constant; `admit`, `workspace` and `cost` are pure; `plan` and `run` may
  * be called from several threads at once. */

@@ -374,7 +374,8 @@ void tni_attention_cost(const tn_op *op, double *out_flops, double *out_bytes)
 }
 
 /* Kernels refuse a scale or softcap that would leave the range of their scores. So such a number's
- * exponent, of 12 bits, is part of the key. It is 0 for ordinary numbers, which share plans. */
+ * exponent, of 12 bits, is part of the key. It is 0 for ordinary numbers, which share plans. The sign of the scale is
+ * part of the key, too: kernels may be compiled for positive scales, which keep the order of scores. */
 static uint64_t extreme_exponent(double number)
 {
     enum { ORDINARY = 96, BIAS = 2048 };
@@ -386,12 +387,13 @@ size_t tni_attention_words(const tn_op *op, uint64_t *out)
 {
     const tn_attention_op *at = TN_PARAMS(op, attention);
     const uint64_t numbers = extreme_exponent(at->scale) | extreme_exponent(at->softcap) << 12;
+    const uint64_t not_positive = !(at->scale > 0);
     out[0] = (uint64_t)at->queries;
     out[1] = (uint64_t)at->keys;
     out[2] = (uint64_t)at->left;
     out[3] = (uint64_t)at->right;
     out[4] = (uint64_t)at->shift;
-    out[5] = (uint64_t)at->corner | numbers << 8 | (uint64_t)at->backend << 32;
+    out[5] = (uint64_t)at->corner | not_positive << 7 | numbers << 8 | (uint64_t)at->backend << 32;
     out[6] = (uint64_t)at->batch; /* not part of the layouts of packed operands */
     return 7;
 }
