@@ -1,6 +1,6 @@
 /* A row for numbers.c: products whose sums are made by our own kernel, in the place of a library, and finished as those of
  * cuBLASLt are. Our own kernel takes no complex numbers: a loop here makes their sums. */
-#include "finished_row.h"
+#include "test_rows.h"
 
 #include "../../backends/cuda/kernels/rows.h"
 #include "../../backends/cuda/lib/cublas/cublas_after.h"

@@ -20,8 +20,6 @@ typedef CUtensorMapSwizzle cu_tensor_map_swizzle;
 typedef CUtensorMapL2promotion cu_tensor_map_promotion;
 typedef CUtensorMapFloatOOBfill cu_tensor_map_fill;
 typedef CUtensorMap cu_tensor_map;
-typedef cuuint32_t cu_uint32;
-typedef cuuint64_t cu_uint64;
 typedef CUgraph cu_graph;
 typedef CUgraphExec cu_graph_exec;
 typedef CUdeviceptr cu_deviceptr;

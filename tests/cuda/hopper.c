@@ -9,7 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-extern const tn_kernel_row cuda_hopper_row;
+extern const tn_kernel_row cuda_hopper_row, cuda_lt_attention_row, cuda_attention_row,
+    cuda_attention_invariant_row, cuda_dnn_attention_row, cuda_dnn_single_row;
 
 enum { PROBLEMS = 2000 };
 
@@ -22,7 +23,7 @@ static int random_of(uint64_t *from, int most)
 
 static hopper_counts random_counts(uint64_t *from)
 {
-    hopper_counts counts = {.lots = 1 + random_of(from, 40),
+    hopper_counts counts = {.all_heads = 1 + random_of(from, 40),
                             .blocks = 1 + random_of(from, 20),
                             .sorted = random_of(from, 3) != 0,
                             .queries = 1 + random_of(from, 700),
@@ -30,7 +31,7 @@ static hopper_counts random_counts(uint64_t *from)
                             .left = HOPPER_FAR,
                             .right = HOPPER_FAR,
                             .bottom = random_of(from, 2)};
-    counts.section = 1 + random_of(from, counts.lots);
+    counts.section = 1 + random_of(from, counts.all_heads);
     if (random_of(from, 2))
         counts.left = random_of(from, 300);
     if (random_of(from, 2))
@@ -47,7 +48,7 @@ static void every_tile_is_computed_once(void **state)
     (void)state;
     for (int problem = 0; problem < PROBLEMS; problem++) {
         const hopper_counts counts = random_counts(&from);
-        const int tiles = counts.lots * counts.blocks;
+        const int tiles = counts.all_heads * counts.blocks;
         const int workers = 1 + random_of(&from, tiles < 150 ? tiles : 150);
         memset(seen, 0, sizeof seen);
         for (int worker = 0; worker < workers; worker++) {
@@ -56,14 +57,14 @@ static void every_tile_is_computed_once(void **state)
                 if (index >= tiles)
                     continue;
                 const hopper_tile tile = hopper_tile_at(&counts, index);
-                assert_in_range(tile.lot, 0, counts.lots - 1);
+                assert_in_range(tile.head, 0, counts.all_heads - 1);
                 assert_in_range(tile.block, 0, counts.blocks - 1);
-                seen[tile.lot][tile.block]++;
+                seen[tile.head][tile.block]++;
             }
         }
-        for (int lot = 0; lot < counts.lots; lot++) {
+        for (int head = 0; head < counts.all_heads; head++) {
             for (int block = 0; block < counts.blocks; block++)
-                assert_int_equal(seen[lot][block], 1);
+                assert_int_equal(seen[head][block], 1);
         }
     }
 }
@@ -94,18 +95,19 @@ static int count_seen(const hopper_counts *counts, int row, int rows, int key, i
 static void compare_keys(const hopper_counts *counts, int row, int rows, int width)
 {
     const hopper_keys keys = hopper_keys_of(counts, row, rows, width);
-    assert_true(keys.first <= keys.open && keys.open <= keys.shut && keys.shut <= keys.end);
+    assert_true(keys.first <= keys.full_from && keys.full_from <= keys.full_end &&
+                keys.full_end <= keys.end);
     assert_true(keys.end * width < counts->keys + width);
     for (int tile = 0; tile * width < counts->keys; tile++) {
         int all;
         const int seen = count_seen(counts, row, rows, tile * width, width, &all);
         if (seen > 0 && (tile < keys.first || tile >= keys.end))
             fail_msg("tile %d of rows from %d has %d pairs, but is left out", tile, row, seen);
-        if (tile >= keys.open && tile < keys.shut && seen < rows * width &&
+        if (tile >= keys.full_from && tile < keys.full_end && seen < rows * width &&
             row + rows <= counts->queries)
             fail_msg("tile %d of rows from %d has %d pairs of %d, but is not masked", tile, row,
                      seen, rows * width);
-        if (tile >= keys.open && tile < keys.shut && seen < all)
+        if (tile >= keys.full_from && tile < keys.full_end && seen < all)
             fail_msg("tile %d of the last rows has %d pairs of %d", tile, seen, all);
     }
 }
@@ -138,9 +140,9 @@ static void measure_balance(const hopper_counts *counts, const hopper_variant *v
     *most = *all = 0;
     for (int worker = 0; worker < workers; worker++) {
         double sum = 0;
-        for (int turn = 0; turn * workers < counts->lots * counts->blocks; turn++) {
+        for (int turn = 0; turn * workers < counts->all_heads * counts->blocks; turn++) {
             const int index = hopper_index(counts, worker, workers, turn);
-            if (index >= counts->lots * counts->blocks)
+            if (index >= counts->all_heads * counts->blocks)
                 continue;
             const hopper_tile tile = hopper_tile_at(counts, index);
             const hopper_keys keys =
@@ -172,7 +174,7 @@ static void causal_work_is_balanced(void **state)
         hopper_counts counts;
         double most, all;
         read_problem(problems[i], &op);
-        cuda_hopper_variant_of(&op, false, &variant);
+        cuda_hopper_variant_of(&op, &variant);
         cuda_hopper_counts_of(&op, &variant, &counts);
         measure_balance(&counts, &variant, PROCESSORS, &most, &all);
         if (most > 1.08 * all / PROCESSORS)
@@ -189,7 +191,7 @@ static void compare_variant(const char *dtype, const char *more, int size, int v
     snprintf(problem, sizeof problem, "attention:%s:b=1,h=1,l=256,d=%d,dv=%d%s", dtype, size,
              values, more);
     read_problem(problem, &op);
-    cuda_hopper_variant_of(&op, true, &variant);
+    cuda_hopper_variant_of(&op, &variant);
     if (variant.size < size || variant.values < values || variant.width < LEAST ||
         variant.width % STEP || cuda_hopper_threads(&variant) > THREADS ||
         cuda_hopper_shared(&variant) > SHARED)
@@ -206,17 +208,66 @@ static void every_variant_fits_a_multiprocessor(void **state)
             compare_variant("bf16", "", size, values);
             compare_variant("f16", ",mask=causal", size, values);
             compare_variant("bf16", ",mask=additive,softcap=20", size, values);
+            compare_variant("bf16", ",scale=-1", size, values);
         }
     }
 }
 
-/* Costs are asked for before refusals: also of problems that the kernel does not compute. */
+/* The kernel without scaling is for scales that keep the order of scores: all others have a variant of their own, which is
+ * part of their plan. */
+static void the_sign_of_the_scale_selects_the_variant(void **state)
+{
+    static const struct {
+        const char *more;
+        int scores;
+    } cases[] = {{"scale=1", 0},           {"scale=1e-37", 0},          {"scale=1e-39", 1},
+                 {"scale=-1", 1},          {"scale=-1e-39", 1},         {"scale=-1,softcap=3", 2},
+                 {"scale=1,mask=bool", 0}, {"scale=1,mask=additive", 1}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char problem[128];
+        tn_op op;
+        hopper_variant variant;
+        snprintf(problem, sizeof problem, "attention:bf16:b=1,h=1,l=256,d=64,%s", cases[i].more);
+        read_problem(problem, &op);
+        cuda_hopper_variant_of(&op, &variant);
+        assert_int_equal(variant.scores, cases[i].scores);
+    }
+    tn_op op;
+    hopper_variant variant;
+    read_problem("attention:bf16:b=1,h=1,l=256,d=64", &op);
+    TN_PARAMS_MUTABLE(&op, attention)->scale = 0;
+    cuda_hopper_variant_of(&op, &variant);
+    assert_int_equal(variant.scores, 1);
+}
+
+/* Costs are asked for before refusals: also of problems that no kernel computes. */
+static void check_cost(const tn_kernel_row *row, const char *problem, const tn_op *op)
+{
+    const tn_device_properties device = {.capability = {9, 0}, .multi_processor_count = 132};
+    const tn_query query = {
+        .struct_size = sizeof query, .op = op, .device = &device, .library_version = -1};
+    tn_refusal why = {.struct_size = sizeof why};
+    const double cost = row->cost(row, &query);
+    if (!(cost >= 0 && cost < HUGE_VAL))
+        fail_msg("%s: %s: a cost of %g", problem, row->name, cost);
+    if (!row->admit(row, &query, &why) && cost <= 0)
+        fail_msg("%s: %s: no cost", problem, row->name);
+}
+
 static void every_problem_has_a_cost(void **state)
 {
     static const int sizes[] = {0, 1, 8, 60, 64, 128, 256, 264, 384, 400, 512, 768, 1024};
-    static const char *const more[] = {"b=1,h=1,l=256", "b=1,h=1,lq=0,lk=0", "b=0,h=1,l=64",
+    static const char *const more[] = {"b=1,h=1,l=256",
+                                       "b=1,h=1,lq=0,lk=0",
+                                       "b=0,h=1,l=64",
+                                       "b=1,h=0,l=4",
+                                       "b=0,h=0,l=1073741824",
                                        "b=1,h=1,lq=1,lk=1099511627776",
                                        "b=1,h=2,l=333,mask=causal,shift=140737488355328"};
+    const tn_kernel_row *const rows[] = {&cuda_hopper_row,        &cuda_lt_attention_row,
+                                         &cuda_attention_row,     &cuda_attention_invariant_row,
+                                         &cuda_dnn_attention_row, &cuda_dnn_single_row};
     enum { SIZES = sizeof sizes / sizeof sizes[0], MORE = sizeof more / sizeof more[0] };
     (void)state;
     for (size_t i = 0; i < SIZES * SIZES * MORE; i++) {
@@ -226,13 +277,8 @@ static void every_problem_has_a_cost(void **state)
         snprintf(problem, sizeof problem, "attention:bf16:%s,scale=1,d=%d,dv=%d",
                  more[i / SIZES / SIZES], size, values);
         read_problem(problem, &op);
-        const tn_query query = {.struct_size = sizeof query, .op = &op, .library_version = -1};
-        tn_refusal why = {.struct_size = sizeof why};
-        const double cost = cuda_hopper_cost(&cuda_hopper_row, &query);
-        if (!(cost >= 0 && cost < HUGE_VAL))
-            fail_msg("%s: a cost of %g", problem, cost);
-        if (!cuda_hopper_admit(&cuda_hopper_row, &query, &why) && cost <= 0)
-            fail_msg("%s: no cost", problem);
+        for (size_t row = 0; row < sizeof rows / sizeof rows[0]; row++)
+            check_cost(rows[row], problem, &op);
     }
 }
 
@@ -243,6 +289,7 @@ int main(void)
         cmocka_unit_test(no_key_is_left_out_and_all_others_are_masked),
         cmocka_unit_test(causal_work_is_balanced),
         cmocka_unit_test(every_variant_fits_a_multiprocessor),
+        cmocka_unit_test(the_sign_of_the_scale_selects_the_variant),
         cmocka_unit_test(every_problem_has_a_cost),
     };
     return run_suite("cuda.hopper", tests);

@@ -1,5 +1,5 @@
 /* A row for numbers.c: attention by two products, which our own kernel computes in cuBLASLt's place. */
-#include "math_row.h"
+#include "test_rows.h"
 
 #include "../../backends/cuda/attention/attention_math.h"
 #include "../../backends/cuda/kernels/rows.h"
@@ -33,11 +33,7 @@ const tn_kernel_row math_row = {
     .overhead_us = 1,
     .alignment = 16,
     .numerics = TN_NUM_RUN_TO_RUN,
-    .honours = TN_ATTENTION_USES_WINDOW | TN_ATTENTION_USES_MASK | TN_ATTENTION_USES_ADDITIVE |
-               TN_ATTENTION_USES_GROUPS | TN_ATTENTION_USES_SOFTCAP | TN_ATTENTION_USES_SINKS |
-               TN_ATTENTION_USES_LSE | TN_ATTENTION_USES_DROPOUT | TN_ATTENTION_USES_PACKED |
-               TN_ATTENTION_USES_LENGTHS | TN_ATTENTION_USES_PAGES | TN_ATTENTION_USES_VALUE_SIZE |
-               TN_ATTENTION_USES_STRIDES | TN_ATTENTION_USES_OUT_DTYPE | TN_ATTENTION_USES_OFFSET,
+    .honours = CUDA_ATTENTION_USES,
     .admit = admit,
     .workspace = workspace,
     .plan = plan,

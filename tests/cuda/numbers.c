@@ -2,12 +2,10 @@
  * kernels of a platform in host memory, whose rows are the module's own; the library's check holds each
  * against the reference. What this shows is the texts' arithmetic and addresses, and how rows fill in their
  * arguments. It shows nothing of NVIDIA's compiler and hardware. */
-#include "finished_row.h"
-#include "math_row.h"
-#include "padded_row.h"
 #include "row_problems.h"
 #include "scratch.h"
 #include "tenon/tenon.h"
+#include "test_rows.h"
 
 #include "../../backends/cuda/attention/attention_cuda.h"
 #include "../../backends/cuda/attention/attention_dropout.h"
@@ -562,38 +560,39 @@ static void rows_of_every_length(void **state)
         "norm:bf16:kind=layer,shape=2x3x5x64,weight=1,bias=1,si=1920;640;64;1");
 }
 
-/* All that attention has, by the kernel for few rows. */
+/* All that attention has, for few rows. */
+#define ATTENTION                                                                             \
+    "attention:f32:b=2,h=2,l=35,d=64,lse=1", "attention:bf16:b=1,h=1,l=64,d=128,mask=causal", \
+        "attention:f16:b=1,h=2,lq=17,lk=33,d=40", "attention:f64:b=1,h=2,l=30,d=24,lse=1",    \
+        "attention:f32:b=1,h=1,l=1,d=1", "attention:f32:b=2,h=2,l=35,d=24,mask=bool,lse=1",   \
+        "attention:bf16:b=3,h=2,l=35,d=24,mask=padding,lse=1",                                \
+        "attention:f16:b=2,h=2,l=35,d=24,mask=causal;additive",                               \
+        "attention:bf16:b=1,h=2,l=35,d=24,mask=additive,mdtype=f32",                          \
+        "attention:f32:b=1,h=2,l=40,d=16,mask=window:9;3",                                    \
+        "attention:f32:b=2,h=2,lq=13,lk=70,d=16,mask=window-tl:-1;7,shift=5",                 \
+        "attention:bf16:b=1,h=8,hk=2,lq=1,lk=600,d=128,lse=1",                                \
+        "attention:f32:b=1,h=4,hk=1,lq=3,lk=700,d=24,mask=causal-br,lse=1",                   \
+        "attention:bf16:b=1,h=4,hk=2,lq=19,lk=67,d=32,mask=causal-br",                        \
+        "attention:f32:b=2,h=2,l=40,d=48,dv=72,layout=blhd",                                  \
+        "attention:f32:b=1,h=2,l=9,d=24,sq=864;432;48;2",                                     \
+        "attention:f16:b=1,h=2,l=35,d=24,softcap=5,scale=0.5",                                \
+        "attention:bf16:b=1,h=2,l=35,d=24,sink=1,lse=1",                                      \
+        "attention:f32:b=1,h=2,lq=2,lk=600,d=24,sink=f32,lse=1,softcap=3",                    \
+        "attention:f32:b=1,h=2,l=35,d=24,dropout=0.25,seed=7,offset=3",                       \
+        "attention:bf16:b=1,h=3,lq=2,lk=600,d=24,dropout=0.5,seed=9,lse=1",                   \
+        "attention:bf16:b=1,h=2,l=35,d=24,out=f32",                                           \
+        "attention:f32:h=2,varlen=33;0;1;20,d=24,mask=causal-br,lse=1",                       \
+        "attention:bf16:h=2,varlen=33;5,varlenk=40;17,d=24,layout=blhd",                      \
+        "attention:f32:b=3,h=2,l=35,d=24,used=1,lse=1",                                       \
+        "attention:bf16:b=3,h=4,hk=2,lq=3,lk=35,d=24,page=16,mask=causal-br",                 \
+        "attention:f32:b=2,h=4,hk=2,lq=1,lk=700,d=16,page=64,pool=60,lse=1",                  \
+        "attention:f32:b=1,h=1,l=30,d=256", "attention:bf16:b=1,h=1,lq=3,lk=40,d=512",        \
+        "attention:f64:b=1,h=2,lq=5,lk=40,d=200,dv=20,lse=1"
+
 static void attention_of_few_rows(void **state)
 {
     (void)state;
-    HOLD("attention:f32:b=2,h=2,l=35,d=64,lse=1", "attention:bf16:b=1,h=1,l=64,d=128,mask=causal",
-         "attention:f16:b=1,h=2,lq=17,lk=33,d=40", "attention:f64:b=1,h=2,l=30,d=24,lse=1",
-         "attention:f32:b=1,h=1,l=1,d=1", "attention:bf16:b=1,h=2,lq=9,lk=0,d=24,lse=1",
-         "attention:f32:b=2,h=2,l=35,d=24,mask=bool,lse=1",
-         "attention:bf16:b=3,h=2,l=35,d=24,mask=padding,lse=1",
-         "attention:f16:b=2,h=2,l=35,d=24,mask=causal;additive",
-         "attention:bf16:b=1,h=2,l=35,d=24,mask=additive,mdtype=f32",
-         "attention:f32:b=1,h=2,l=40,d=16,mask=window:9;3",
-         "attention:f32:b=2,h=2,lq=13,lk=70,d=16,mask=window-tl:-1;7,shift=5",
-         "attention:bf16:b=1,h=8,hk=2,lq=1,lk=600,d=128,lse=1",
-         "attention:f32:b=1,h=4,hk=1,lq=3,lk=700,d=24,mask=causal-br,lse=1",
-         "attention:bf16:b=1,h=4,hk=2,lq=19,lk=67,d=32,mask=causal-br",
-         "attention:f32:b=2,h=2,l=40,d=48,dv=72,layout=blhd",
-         "attention:f32:b=1,h=2,l=9,d=24,sq=864;432;48;2",
-         "attention:f16:b=1,h=2,l=35,d=24,softcap=5,scale=0.5",
-         "attention:bf16:b=1,h=2,l=35,d=24,sink=1,lse=1",
-         "attention:f32:b=1,h=2,lq=2,lk=600,d=24,sink=f32,lse=1,softcap=3",
-         "attention:f32:b=1,h=2,l=35,d=24,dropout=0.25,seed=7,offset=3",
-         "attention:bf16:b=1,h=3,lq=2,lk=600,d=24,dropout=0.5,seed=9,lse=1",
-         "attention:bf16:b=1,h=2,l=35,d=24,out=f32",
-         "attention:f32:h=2,varlen=33;0;1;20,d=24,mask=causal-br,lse=1",
-         "attention:bf16:h=2,varlen=33;5,varlenk=40;17,d=24,layout=blhd",
-         "attention:f32:b=3,h=2,l=35,d=24,used=1,lse=1",
-         "attention:bf16:b=3,h=4,hk=2,lq=3,lk=35,d=24,page=16,mask=causal-br",
-         "attention:f32:b=2,h=4,hk=2,lq=1,lk=700,d=16,page=64,pool=60,lse=1",
-         "attention:f32:b=1,h=0,l=4,d=8", "attention:f32:b=1,h=1,l=30,d=256",
-         "attention:bf16:b=1,h=1,lq=3,lk=40,d=512",
-         "attention:f64:b=1,h=2,lq=5,lk=40,d=200,dv=20,lse=1");
+    HOLD(ATTENTION, "attention:bf16:b=1,h=2,lq=9,lk=0,d=24,lse=1", "attention:f32:b=1,h=0,l=4,d=8");
 }
 
 static void gradients_of_attention(void **state)
@@ -641,40 +640,12 @@ static void attention_of_many_rows(void **state)
          "attention:f64:b=3,h=15,l=33,d=40,lse=1", "attention:f32:b=1,h=45,l=26,d=300");
 }
 
-/* All that attention has, by two products. */
+/* The same by two products, which need at least one query, key and head. */
 static void attention_by_two_products(void **state)
 {
-    static const char *const problems[] = {
-        "attention:f32:b=2,h=2,l=35,d=64,lse=1",
-        "attention:bf16:b=1,h=1,l=64,d=128,mask=causal",
-        "attention:f16:b=1,h=2,lq=17,lk=33,d=41",
-        "attention:f64:b=1,h=2,l=30,d=24,lse=1",
-        "attention:f32:b=1,h=1,l=1,d=1",
-        "attention:bf16:b=2,h=2,l=35,d=24,mask=bool,lse=1",
-        "attention:f16:b=2,h=2,l=35,d=24,mask=causal;additive",
-        "attention:bf16:b=1,h=2,l=35,d=24,mask=additive,mdtype=f32",
-        "attention:f32:b=2,h=2,lq=13,lk=70,d=16,mask=window-tl:-1;7,shift=5",
-        "attention:bf16:b=3,h=6,hk=2,lq=19,lk=67,d=32,mask=causal-br,lse=1",
-        "attention:f32:b=2,h=2,l=40,d=48,dv=72,layout=blhd",
-        "attention:f32:b=1,h=2,l=9,d=24,sq=864;432;48;2",
-        "attention:f16:b=1,h=2,l=35,d=24,softcap=5,scale=0.5",
-        "attention:bf16:b=1,h=2,l=35,d=24,sink=1,lse=1",
-        "attention:f32:b=1,h=2,lq=2,lk=600,d=24,sink=f32,lse=1,softcap=3",
-        "attention:f32:b=1,h=2,l=35,d=24,dropout=0.25,seed=7,offset=3",
-        "attention:bf16:b=1,h=3,lq=2,lk=600,d=24,dropout=0.5,seed=9,lse=1",
-        "attention:bf16:b=1,h=2,l=35,d=24,out=f32",
-        "attention:f32:h=2,varlen=33;0;1;20,d=24,mask=causal-br,lse=1",
-        "attention:bf16:h=2,varlen=33;5,varlenk=40;17,d=24,layout=blhd",
-        "attention:f32:b=3,h=2,l=35,d=24,used=1,lse=1",
-        "attention:bf16:b=3,h=4,hk=2,lq=3,lk=35,d=24,page=16,mask=causal-br",
-        "attention:f32:b=2,h=4,hk=2,lq=1,lk=700,d=16,page=64,pool=60,lse=1",
-        "attention:bf16:b=1,h=1,lq=3,lk=40,d=600"};
     (void)state;
-    begin();
-    for (size_t i = 0; i < sizeof problems / sizeof problems[0]; i++) {
-        if (test_sampled(__LINE__ + i, 8))
-            hold_by(problems[i], "math");
-    }
+    HOLD_BY("math", ATTENTION, "attention:f16:b=1,h=2,lq=17,lk=33,d=41",
+            "attention:bf16:b=1,h=1,lq=3,lk=40,d=600");
 }
 
 /* By one kernel at any size, keys in parts of their own. */

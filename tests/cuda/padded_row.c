@@ -1,6 +1,6 @@
 /* A row for numbers.c: products of misaligned operands, which are copied as those of cuBLASLt are, and multiplied by our
  * own kernel in the library's place. */
-#include "padded_row.h"
+#include "test_rows.h"
 
 #include "../../backends/cuda/kernels/rows.h"
 #include "../../backends/cuda/lib/cublas/cublas_pad.h"

@@ -300,14 +300,14 @@ cu_result cuFuncSetAttribute(cu_function function, cu_function_attribute which, 
 }
 
 /* Of tiles, only what the module uses is accepted: rows of 128 bytes of 16-bit floats. */
-cu_result cuTensorMapEncodeTiled(cu_tensor_map *out, cu_tensor_map_type type, cu_uint32 rank,
-                                 void *memory, const cu_uint64 *sizes, const cu_uint64 *strides,
-                                 const cu_uint32 *box, const cu_uint32 *steps,
+cu_result cuTensorMapEncodeTiled(cu_tensor_map *out, cu_tensor_map_type type, uint32_t rank,
+                                 void *memory, const uint64_t *sizes, const uint64_t *strides,
+                                 const uint32_t *box, const uint32_t *steps,
                                  cu_tensor_map_interleave interleave, cu_tensor_map_swizzle swizzle,
                                  cu_tensor_map_promotion promotion, cu_tensor_map_fill fill)
 {
     enum { RANKS = 5, LINE = 128, UNIT = 16, BOX_MOST = 256 };
-    const cu_uint64 size_most = 1ull << 32, stride_most = 1ull << 40;
+    const uint64_t size_most = 1ull << 32, stride_most = 1ull << 40;
     stub_context *context;
     cu_result code = stub_begin("cuTensorMapEncodeTiled", &context);
     if (code)
@@ -320,7 +320,7 @@ cu_result cuTensorMapEncodeTiled(cu_tensor_map *out, cu_tensor_map_type type, cu
         interleave == CU_TENSOR_MAP_INTERLEAVE_NONE &&
         promotion == CU_TENSOR_MAP_L2_PROMOTION_L2_128B &&
         fill == CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE;
-    for (cu_uint32 d = 0; sound && d < rank; d++)
+    for (uint32_t d = 0; sound && d < rank; d++)
         sound = sizes[d] > 0 && sizes[d] <= size_most && box[d] > 0 && box[d] <= BOX_MOST &&
                 steps[d] == 1 &&
                 (d == 0 || (strides[d - 1] % UNIT == 0 && strides[d - 1] < stride_most));

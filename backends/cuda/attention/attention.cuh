@@ -6,7 +6,7 @@
  * depends only on its own sequence. */
 typedef work<IN>::type A;
 typedef pack<IN, 16 / sizeof(IN)> piece; /* the unit of one read */
-enum { BLOCK = 256, WARP = 32, EACH = 16 / sizeof(IN) };
+enum { EACH = 16 / sizeof(IN) };
 
 #define ABSENT (-0x7FFFFFFFFFFFFFFFll - 1) /* marks an invalid position */
 

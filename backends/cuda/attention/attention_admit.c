@@ -22,11 +22,6 @@ int64_t cuda_attention_tile(const tn_op *op)
     return op->operand[TN_ATTENTION_Q].dtype == TN_F64 ? MANY_F64 : MANY;
 }
 
-static int64_t blocks_of(int64_t rows, int64_t each)
-{
-    return (rows + each - 1) / each;
-}
-
 /* Returns the keys per part, which must not depend on other sequences. Packed sequences are not split, because
  * `queries` is the length of the longest one. */
 static int64_t fixed_part(const tn_op *op)
@@ -43,19 +38,19 @@ void cuda_attention_shape_of(const tn_kernel_row *row, const tn_op *op, cuda_att
     const int64_t ratio = at->groups > 0 ? at->heads / at->groups : 0;
     *out = (cuda_attention_shape){
         .lots = at->batch * at->groups, .rows = at->queries * ratio, .parts = 1, .each = many};
-    out->blocks = blocks_of(out->rows, many);
+    out->blocks = cuda_tiles_along(out->rows, many);
     out->part = at->keys;
     out->few = cuda_attention_is_invariant(row) || out->rows <= ROWS_FEW ||
                out->lots * out->blocks <= BLOCKS_FEW;
     if (!out->few)
         return;
     out->each = FEW;
-    out->blocks = blocks_of(out->rows, FEW);
-    const int64_t least = blocks_of(at->keys, PART_LEAST), all = out->lots * out->blocks;
+    out->blocks = cuda_tiles_along(out->rows, FEW);
+    const int64_t least = cuda_tiles_along(at->keys, PART_LEAST), all = out->lots * out->blocks;
     const int64_t most = all > 0 && all < BLOCKS_MOST ? BLOCKS_MOST / all : 1;
-    out->part =
-        cuda_attention_is_invariant(row) ? fixed_part(op) : blocks_of(least, most) * PART_LEAST;
-    out->parts = at->keys > out->part ? blocks_of(at->keys, out->part) : 1;
+    out->part = cuda_attention_is_invariant(row) ? fixed_part(op)
+                                                 : cuda_tiles_along(least, most) * PART_LEAST;
+    out->parts = at->keys > out->part ? cuda_tiles_along(at->keys, out->part) : 1;
 }
 
 /* Positions and block numbers have 32 bits. */

@@ -131,8 +131,7 @@ static cuda_table table_of(const tn_run *run, int32_t operand)
     return (cuda_table){layout->dtype ? tn_operand(run, operand) : NULL, layout->stride[0]};
 }
 
-/* Returns the numbers that the kernels use for the dtypes of a mask and of sinks. */
-static int kind_of(const tn_layout *layout)
+int cuda_attention_kind(const tn_layout *layout)
 {
     enum { NONE, OF_BOOL, OF_F32, OF_OPERANDS };
     switch (layout->dtype) {
@@ -158,7 +157,7 @@ static void put_operands(const tn_run *run, cuda_attention_args *to)
     cuda_attention_put_strides(&of[TN_ATTENTION_OUT], to->out_stride);
     cuda_attention_put_strides(&of[TN_ATTENTION_LSE], to->lse_stride);
     cuda_attention_put_strides(&of[TN_ATTENTION_MASK], to->mask_stride);
-    to->mask_kind = kind_of(&of[TN_ATTENTION_MASK]);
+    to->mask_kind = cuda_attention_kind(&of[TN_ATTENTION_MASK]);
     to->whole_q = cuda_attention_is_whole(&of[TN_ATTENTION_Q]);
     to->whole_k = cuda_attention_is_whole(&of[TN_ATTENTION_K]);
     to->whole_v = cuda_attention_is_whole(&of[TN_ATTENTION_V]);
@@ -170,7 +169,7 @@ void cuda_attention_put_tables(const tn_run *run, cuda_attention_args *to)
     const tn_layout *of = run->op->operand;
     to->sinks = tn_operand(run, TN_ATTENTION_SINKS);
     to->sinks_stride = of[TN_ATTENTION_SINKS].stride[0];
-    to->sinks_kind = kind_of(&of[TN_ATTENTION_SINKS]);
+    to->sinks_kind = cuda_attention_kind(&of[TN_ATTENTION_SINKS]);
     to->starts_q = table_of(run, TN_ATTENTION_STARTS_Q);
     to->starts_k = table_of(run, TN_ATTENTION_STARTS_K);
     to->lengths = table_of(run, TN_ATTENTION_LENGTHS);
@@ -232,16 +231,6 @@ static tn_status run_attention(const tn_run *run, tn_error *err)
     return cuda_plan_launch(run, made->join, (unsigned)(shape.lots * shape.rows), &args, err);
 }
 
-enum {
-    USES = TN_ATTENTION_USES_WINDOW | TN_ATTENTION_USES_MASK | TN_ATTENTION_USES_ADDITIVE |
-           TN_ATTENTION_USES_GROUPS | TN_ATTENTION_USES_SOFTCAP | TN_ATTENTION_USES_SINKS |
-           TN_ATTENTION_USES_LSE | TN_ATTENTION_USES_DROPOUT | TN_ATTENTION_USES_PACKED |
-           TN_ATTENTION_USES_LENGTHS | TN_ATTENTION_USES_PAGES | TN_ATTENTION_USES_VALUE_SIZE |
-           TN_ATTENTION_USES_STRIDES | TN_ATTENTION_USES_OUT_DTYPE | TN_ATTENTION_USES_OFFSET,
-    DIMS = TN_ATTENTION_DIM_BATCH | TN_ATTENTION_DIM_HEADS | TN_ATTENTION_DIM_QUERIES |
-           TN_ATTENTION_DIM_KEYS
-};
-
 static double predict_attention(const tn_kernel_row *row, const tn_query *query)
 {
     return cuda_attention_cost(row, &cuda_attention_row, query);
@@ -251,10 +240,10 @@ static double predict_attention(const tn_kernel_row *row, const tn_query *query)
 #define ROW                                                                                       \
     .struct_size = sizeof(tn_kernel_row), .platform = "cuda", .library = "nvrtc",                 \
     .backend = "mem_efficient", .op = TN_OP_ATTENTION, .version = 1, .dtypes = cuda_float_dtypes, \
-    .honours = USES, .free_dims = DIMS, .bytes_per_us = 3e6, .overhead_us = 4,                    \
-    .alignment = CUDA_VECTOR, .admit = cuda_attention_admit, .cost = predict_attention,           \
-    .workspace = size_workspace, .plan = plan_attention, .plan_release = cuda_plan_release,       \
-    .run = run_attention
+    .honours = CUDA_ATTENTION_USES, .free_dims = CUDA_ATTENTION_DIMS, .bytes_per_us = 3e6,        \
+    .overhead_us = 4, .alignment = CUDA_VECTOR, .admit = cuda_attention_admit,                    \
+    .cost = predict_attention, .workspace = size_workspace, .plan = plan_attention,               \
+    .plan_release = cuda_plan_release, .run = run_attention
 
 const tn_kernel_row cuda_attention_row = {
     .name = "cuda.attention.own",

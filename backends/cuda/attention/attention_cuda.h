@@ -14,7 +14,20 @@ extern const cuda_text cuda_text_of_attention_args, cuda_text_of_attention,
 /* The parts that units start with. */
 #define CUDA_ATTENTION_PARTS                                                \
     &cuda_text_of_args, &cuda_text_of_attention_args, &cuda_text_of_common, \
-        &cuda_text_of_functions, &cuda_text_of_philox, &cuda_text_of_attention
+        &cuda_text_of_functions, &cuda_text_of_philox, &cuda_text_of_block, \
+        &cuda_text_of_attention
+
+/* What Tenon's own kernels honour, and the dimensions that one plan serves. */
+enum {
+    CUDA_ATTENTION_USES =
+        TN_ATTENTION_USES_WINDOW | TN_ATTENTION_USES_MASK | TN_ATTENTION_USES_ADDITIVE |
+        TN_ATTENTION_USES_GROUPS | TN_ATTENTION_USES_SOFTCAP | TN_ATTENTION_USES_SINKS |
+        TN_ATTENTION_USES_LSE | TN_ATTENTION_USES_DROPOUT | TN_ATTENTION_USES_PACKED |
+        TN_ATTENTION_USES_LENGTHS | TN_ATTENTION_USES_PAGES | TN_ATTENTION_USES_VALUE_SIZE |
+        TN_ATTENTION_USES_STRIDES | TN_ATTENTION_USES_OUT_DTYPE | TN_ATTENTION_USES_OFFSET,
+    CUDA_ATTENTION_DIMS = TN_ATTENTION_DIM_BATCH | TN_ATTENTION_DIM_HEADS |
+                          TN_ATTENTION_DIM_QUERIES | TN_ATTENTION_DIM_KEYS
+};
 
 typedef struct cuda_attention_shape {
     bool few;       /* computed by attention_few, else by attention_many */
@@ -40,6 +53,9 @@ void cuda_attention_shape_of(const tn_kernel_row *row, const tn_op *op, cuda_att
 void cuda_attention_put(const tn_run *run, cuda_attention_args *to);
 void cuda_attention_put_tables(const tn_run *run, cuda_attention_args *to);
 void cuda_attention_put_strides(const tn_layout *layout, long long to[4]);
+
+/* Returns the numbers that the kernels use for the dtype of a mask or sinks: 0 none, 1 bool, 2 f32, 3 the operands'. */
+int cuda_attention_kind(const tn_layout *layout);
 
 /* Returns whether each row of an operand can be read 16 bytes at once: all rows are aligned to 16 bytes. */
 int cuda_attention_is_whole(const tn_layout *layout);

@@ -1,13 +1,15 @@
 /* Attention on Hopper's tensor cores. A block of ROWS = 64 GROUPS rows has a warpgroup that loads and GROUPS that compute
- * 64 rows each, WIDTH keys at a time. SIZE and VALUES are the head sizes, rounded up to 16; TMA pads with zeros. While a group computes weights, its own product with the last values and the other groups' products run.
+ * 64 rows each, WIDTH keys at a time. SIZE and VALUES are the head sizes, rounded up to 16; TMA pads with zeros. While a
+ * group computes weights, its own product with the last values and the other groups' products run.
  *
- *     loader:  Q, then K and V of each tile of keys, into STAGES places each
+ *     loader:  Q, then K and V of each tile of keys, into STAGES buffers each
  *     group:   S = Q K', issued together with sums += P V of the tile before; weights of S; P = S in 16 bits
  *
  * BOUNDS: 0 no bounds by position, 1 on the right, 2 on the left too. TABLES: sequences are packed or have lengths. MASK:
  * 0 none, 1 bool, 2 f32, 3 IN. SCORES: 0 the scale is positive, 1 any scale, 2 softcap too. */
 enum {
     CHUNK = 64, /* elements of 128 bytes */
+    STAGES = HOPPER_STAGES,
     ROWS = 64 * GROUPS,
     THREADS = 128 * (GROUPS + 1),
     CHUNKS = (SIZE + CHUNK - 1) / CHUNK,
@@ -36,14 +38,14 @@ enum {
     V_FULL = K_EMPTY + STAGES,
     V_EMPTY = V_FULL + STAGES
 };
-DEVICE u32 barrier_at(u32 room, int number) { return room + BARRIERS_AT + 8 * number; }
+DEVICE u32 barrier_at(u32 shared, int number) { return shared + BARRIERS_AT + 8 * number; }
 
-/* A place among STAGES, and the parity of its use. */
-struct place {
+/* A stage of the pipeline, and the parity of its barrier's phase. */
+struct pipeline {
     int stage;
     u32 parity;
 };
-DEVICE void go_on(place &at)
+DEVICE void advance(pipeline &at)
 {
     if (++at.stage == STAGES) {
         at.stage = 0;
@@ -51,48 +53,48 @@ DEVICE void go_on(place &at)
     }
 }
 
-/* A tile of rows: its sequence, head, first row, and the counts of its sequence. */
-struct position {
+/* A tile of rows: its sequence, head, first row, and the counts of its sequence. Packed sequences have batch 0. */
+struct row_tile {
     int sequence, batch, head, row;
     int first_query, first_key;
     hopper_counts counts;
 };
 
-DEVICE int bounded(i64 x, i64 most) { return (int)(x < 0 ? 0 : x > most ? most : x); }
+DEVICE int clamp_index(i64 x, i64 most) { return (int)(x < 0 ? 0 : x > most ? most : x); }
 
 /* Out-of-range entries of tables are clamped. */
-DEVICE void read_tables(const hopper_args &args, position &at)
+DEVICE void read_tables(const hopper_args &args, row_tile &at)
 {
     const int b = at.sequence;
-    if (args.starts_q.first) {
+    if (args.at.starts_q.first) {
         at.batch = 0;
-        at.first_query = bounded(args.starts_q.first[b * args.starts_q.stride], args.all_queries);
-        at.counts.queries = bounded((i64)args.starts_q.first[(b + 1) * args.starts_q.stride] - at.first_query,
-                                    args.all_queries - at.first_query);
+        at.first_query = clamp_index(args.at.starts_q.first[b * args.at.starts_q.stride], args.at.all_queries);
+        at.counts.queries = clamp_index((i64)args.at.starts_q.first[(b + 1) * args.at.starts_q.stride] - at.first_query,
+                                        args.at.all_queries - at.first_query);
         at.counts.queries = at.counts.queries < args.counts.queries ? at.counts.queries : args.counts.queries;
     }
-    if (args.starts_k.first) {
-        at.first_key = bounded(args.starts_k.first[b * args.starts_k.stride], args.all_keys);
-        at.counts.keys = bounded((i64)args.starts_k.first[(b + 1) * args.starts_k.stride] - at.first_key,
-                                 args.all_keys - at.first_key);
+    if (args.at.starts_k.first) {
+        at.first_key = clamp_index(args.at.starts_k.first[b * args.at.starts_k.stride], args.at.all_keys);
+        at.counts.keys = clamp_index((i64)args.at.starts_k.first[(b + 1) * args.at.starts_k.stride] - at.first_key,
+                                     args.at.all_keys - at.first_key);
         at.counts.keys = at.counts.keys < args.counts.keys ? at.counts.keys : args.counts.keys;
     }
-    if (args.lengths.first)
-        at.counts.keys = bounded(args.lengths.first[b * args.lengths.stride], at.counts.keys);
+    if (args.at.lengths.first)
+        at.counts.keys = clamp_index(args.at.lengths.first[b * args.at.lengths.stride], at.counts.keys);
 }
 
 /* Finds the block's next tile with rows, from `turn` on; returns false after the last. */
-DEVICE bool next_tile(const hopper_args &args, int &turn, position &at)
+DEVICE bool next_tile(const hopper_args &args, int &turn, row_tile &at)
 {
     for (;; turn++) {
         const int index = hopper_index(&args.counts, blockIdx.x, gridDim.x, turn);
-        if (turn * gridDim.x >= args.counts.lots * args.counts.blocks)
+        if (turn * gridDim.x >= args.counts.all_heads * args.counts.blocks)
             return false;
-        if (index >= args.counts.lots * args.counts.blocks)
+        if (index >= args.counts.all_heads * args.counts.blocks)
             continue;
         const hopper_tile tile = hopper_tile_at(&args.counts, index);
-        at.sequence = at.batch = tile.lot / args.heads;
-        at.head = tile.lot - at.batch * args.heads;
+        at.sequence = at.batch = tile.head / args.at.heads;
+        at.head = tile.head - at.batch * args.at.heads;
         at.row = tile.block * ROWS;
         at.first_query = at.first_key = 0;
         at.counts = args.counts;
@@ -113,26 +115,26 @@ DEVICE void load_tile(const hopper_map &map, u32 to, u32 barrier, int chunks, in
         load_box(&map, to + c * bytes, barrier, c * CHUNK, row, head, batch);
 }
 
-DEVICE void load_all(const hopper_args &args, u32 room)
+DEVICE void load_all(const hopper_args &args, u32 shared)
 {
-    position at;
-    place to = {0, 0};
+    row_tile at;
+    pipeline to = {0, 0};
     u32 parity = 1;
     for (int turn = 0; next_tile(args, turn, at); parity ^= 1) {
         const hopper_keys seen = hopper_keys_of(&at.counts, at.row, ROWS, WIDTH);
-        const int group = at.head / args.ratio;
-        barrier_wait(barrier_at(room, Q_EMPTY), parity);
-        load_tile(args.q, room, barrier_at(room, Q_FULL), CHUNKS, Q_CHUNK, at.first_query + at.row, at.head, at.batch);
+        const int group = at.head / args.at.ratio;
+        barrier_wait(barrier_at(shared, Q_EMPTY), parity);
+        load_tile(args.q, shared, barrier_at(shared, Q_FULL), CHUNKS, Q_CHUNK, at.first_query + at.row, at.head, at.batch);
 #pragma unroll 1
         for (int tile = seen.end - 1; tile >= seen.first; tile--) {
             const int key = at.first_key + tile * WIDTH;
-            barrier_wait(barrier_at(room, K_EMPTY + to.stage), to.parity ^ 1);
-            load_tile(args.k, room + Q_BYTES + to.stage * K_BYTES, barrier_at(room, K_FULL + to.stage), CHUNKS, K_CHUNK,
+            barrier_wait(barrier_at(shared, K_EMPTY + to.stage), to.parity ^ 1);
+            load_tile(args.k, shared + Q_BYTES + to.stage * K_BYTES, barrier_at(shared, K_FULL + to.stage), CHUNKS, K_CHUNK,
                       key, group, at.batch);
-            barrier_wait(barrier_at(room, V_EMPTY + to.stage), to.parity ^ 1);
-            load_tile(args.v, room + V_AT + to.stage * V_BYTES, barrier_at(room, V_FULL + to.stage), VALUE_CHUNKS,
+            barrier_wait(barrier_at(shared, V_EMPTY + to.stage), to.parity ^ 1);
+            load_tile(args.v, shared + V_AT + to.stage * V_BYTES, barrier_at(shared, V_FULL + to.stage), VALUE_CHUNKS,
                       K_CHUNK, key, group, at.batch);
-            go_on(to);
+            advance(to);
         }
     }
 }
@@ -166,21 +168,21 @@ DEVICE f32 widen_one(u16 bits)
 }
 
 /* Whether the mask lets the row see a key, and what it adds to the score, times log2(e). */
-DEVICE bool read_mask(const hopper_args &args, const u8 *row, int key, f32 &more)
+DEVICE bool read_mask(const hopper_args &args, const u8 *row, int key, f32 &bias)
 {
-    const u8 *one = row + key * args.mask_stride[3];
-    more = 0;
+    const u8 *one = row + key * args.at.mask_stride[3];
+    bias = 0;
     if (MASK == 1)
         return *one != 0;
     const f32 found = MASK == 2 ? *(const f32 *)one : widen_one(*(const u16 *)one);
-    more = fmaxf(found * 1.44269504088896341f, -GREATEST); /* only minus infinity excludes */
-    more = found != found ? found : more;
+    bias = fmaxf(found * 1.44269504088896341f, -GREATEST); /* only minus infinity excludes */
+    bias = found != found ? found : bias;
     return found != NOTHING;
 }
 
-/* Applies scale and softcap, where weigh does not. Of small scores, tanh is computed by its series, as its form with an
- * exponential cancels. */
-DEVICE f32 scored(const hopper_args &args, f32 product)
+/* Applies scale and softcap, where softmax_tile does not. Of small scores, tanh is computed by its series, as its form
+ * with an exponential cancels. */
+DEVICE f32 scale_score(const hopper_args &args, f32 product)
 {
     if (SCORES == 0)
         return product;
@@ -194,46 +196,47 @@ DEVICE f32 scored(const hopper_args &args, f32 product)
     return score != score ? score : copysignf(args.cap * (1 - 2 / (1 + power)), score);
 }
 
-/* Scores become weights in place; returns in `less` the factor of the sums so far. */
-template <bool MASKED> DEVICE void weigh(const hopper_args &args, f32 (&score)[WIDTH / 2], rows &r, int key, f32 less[2])
+/* Online softmax of a tile: scores become weights in place. Returns in `correction` the factor of the sums so far. */
+template <bool MASKED>
+DEVICE void softmax_tile(const hopper_args &args, f32 (&score)[WIDTH / 2], rows &r, int key, f32 correction[2])
 {
     const f32 scale = SCORES ? 1 : args.scale;
     const int column = key + threadIdx.x % 4 * 2;
 #pragma unroll
     for (int h = 0; h < 2; h++) {
         const int from = r.from[h] - column, end = r.end[h] - column;
-        f32 high = r.greatest[h];
+        f32 maximum = r.greatest[h];
 #pragma unroll
         for (int i = 0; i < WIDTH / 4; i++) {
             const int at = i / 2 * 8 + i % 2;
             f32 &one = score[i / 2 * 4 + 2 * h + i % 2];
-            one = scored(args, one);
+            one = scale_score(args, one);
             bool seen = !MASKED || (at < end && (BOUNDS < 2 || at >= from));
             if (MASK && seen) {
-                f32 more;
-                seen = read_mask(args, r.mask[h], column + at, more);
-                one += more;
+                f32 bias;
+                seen = read_mask(args, r.mask[h], column + at, bias);
+                one += bias;
             }
             one = seen ? one : NOTHING;
-            high = fmaxf(high, one);
+            maximum = fmaxf(maximum, one);
         }
-        high = fmaxf(high, __shfl_xor_sync(0xFFFFFFFFu, high, 1));
-        high = fmaxf(high, __shfl_xor_sync(0xFFFFFFFFu, high, 2));
-        const f32 level = high == NOTHING ? 0 : high * scale;
-        less[h] = exp2_of(fmaf(r.greatest[h], scale, -level));
-        r.greatest[h] = high;
+        maximum = fmaxf(maximum, __shfl_xor_sync(0xFFFFFFFFu, maximum, 1));
+        maximum = fmaxf(maximum, __shfl_xor_sync(0xFFFFFFFFu, maximum, 2));
+        const f32 reference = maximum == NOTHING ? 0 : maximum * scale;
+        correction[h] = exp2_of(fmaf(r.greatest[h], scale, -reference));
+        r.greatest[h] = maximum;
         f32 sum = 0;
 #pragma unroll
         for (int i = 0; i < WIDTH / 4; i++) {
             f32 &one = score[i / 2 * 4 + 2 * h + i % 2];
-            one = exp2_of(fmaf(one, scale, -level));
+            one = exp2_of(fmaf(one, scale, -reference));
             sum += one;
         }
-        r.sum[h] = fmaf(r.sum[h], less[h], sum);
+        r.sum[h] = fmaf(r.sum[h], correction[h], sum);
     }
 }
 
-DEVICE void narrow_all(const f32 (&score)[WIDTH / 2], u32 (&weights)[WIDTH / 4])
+DEVICE void narrow_weights(const f32 (&score)[WIDTH / 2], u32 (&weights)[WIDTH / 4])
 {
 #pragma unroll
     for (int i = 0; i < WIDTH / 4; i++)
@@ -259,12 +262,12 @@ DEVICE void add_values(f32 (&sums)[VALUES / 2], const u32 (&weights)[WIDTH / 4],
     wgmma_commit();
 }
 
-/* Returns whether a value of the tile is not finite, to all threads of the group. Each thread reads a part of it. */
+/* Returns whether a value of the tile is not finite, to all threads of the group. Each thread reads a part of it. Adding 1
+ * to an exponent of all ones overflows into the sign bit. */
 DEVICE bool find_nonfinite(u32 v, int group)
 {
-    const u32 exponents = sizeof DTYPE == 5 ? 0x7F807F80u : 0x7C007C00u, one = exponents & ~(exponents << 1) & 0x00FF00FFu
-                                                                                   ? 0x00800080u
-                                                                                   : 0x04000400u;
+    const bool is_bf16 = sizeof DTYPE == sizeof "bf16";
+    const u32 exponents = is_bf16 ? 0x7F807F80u : 0x7C007C00u, one = is_bf16 ? 0x00800080u : 0x04000400u;
     u32 found = 0;
 #pragma unroll 4
     for (int at = threadIdx.x % 128 * 16; at < V_BYTES; at += 128 * 16) {
@@ -288,7 +291,7 @@ DEVICE f32 value_at(u32 v, int key, int column)
 }
 
 /* As add_values, for a tile with values that are not finite: key by key, without excluded ones. */
-DEVICE void add_seen_values(const hopper_args &args, f32 (&sums)[VALUES / 2], const u32 (&weights)[WIDTH / 4], u32 v, int add,
+DEVICE void add_values_by_key(const hopper_args &args, f32 (&sums)[VALUES / 2], const u32 (&weights)[WIDTH / 4], u32 v, int add,
                             const rows &r, int key)
 {
     const int x = threadIdx.x % 4;
@@ -304,8 +307,8 @@ DEVICE void add_seen_values(const hopper_args &args, f32 (&sums)[VALUES / 2], co
         for (int h = 0; h < 2; h++) {
             const u32 pair = __shfl_sync(0xFFFFFFFFu, mine[at / 8 * 2 + h], at % 8 / 2, 4);
             const f32 weight = widen_one((u16)(at % 2 ? pair >> 16 : pair));
-            f32 more;
-            if (key + at >= r.end[h] || key + at < r.from[h] || (MASK && !read_mask(args, r.mask[h], key + at, more)))
+            f32 bias;
+            if (key + at >= r.end[h] || key + at < r.from[h] || (MASK && !read_mask(args, r.mask[h], key + at, bias)))
                 continue;
 #pragma unroll
             for (int g = 0; g < VALUES / 8; g++) {
@@ -317,21 +320,21 @@ DEVICE void add_seen_values(const hopper_args &args, f32 (&sums)[VALUES / 2], co
     __syncwarp(); /* all lanes have read the tile before one frees it */
 }
 
-/* Frees a place for the loader. */
+/* Frees a buffer for the loader. */
 DEVICE void release(u32 barrier)
 {
     if (threadIdx.x % 32 == 0)
         barrier_arrive(barrier);
 }
 
-DEVICE void rescale(f32 (&sums)[VALUES / 2], const f32 less[2])
+DEVICE void rescale(f32 (&sums)[VALUES / 2], const f32 correction[2])
 {
 #pragma unroll
     for (int i = 0; i < VALUES / 2; i++)
-        sums[i] *= less[i / 2 % 2];
+        sums[i] *= correction[i / 2 % 2];
 }
 
-/* Whose turn it is among the groups: one issues its products, then the next. */
+/* Groups issue their products in turn. */
 DEVICE void await_turn(int group)
 {
     if (GROUPS > 1)
@@ -343,38 +346,38 @@ DEVICE void pass_turn(int group)
         group_arrive(1 + (group + 1 == GROUPS ? 0 : group + 1), 256);
 }
 
-/* A group at work: its places, its last tile of keys and whether some of its keys are excluded. */
-struct worker {
-    u32 room;
+/* A computing group: its stages of K and V, its last tile of keys and whether some keys of that are excluded. */
+struct consumer {
+    u32 shared;
     u64 q;
     int group;
-    place k, v;
+    pipeline k, v;
     rows r;
     int key;
     bool guarded;
     int add;
 };
 
-DEVICE u32 values_of(const worker &w) { return w.room + V_AT + w.v.stage * V_BYTES; }
-DEVICE void await_values(const worker &w) { barrier_wait(barrier_at(w.room, V_FULL + w.v.stage), w.v.parity); }
-DEVICE void free_values(worker &w)
+DEVICE u32 values_of(const consumer &w) { return w.shared + V_AT + w.v.stage * V_BYTES; }
+DEVICE void await_values(const consumer &w) { barrier_wait(barrier_at(w.shared, V_FULL + w.v.stage), w.v.parity); }
+DEVICE void free_values(consumer &w)
 {
-    release(barrier_at(w.room, V_EMPTY + w.v.stage));
-    go_on(w.v);
+    release(barrier_at(w.shared, V_EMPTY + w.v.stage));
+    advance(w.v);
 }
-DEVICE u64 await_keys(const worker &w)
+DEVICE u64 await_keys(const consumer &w)
 {
-    barrier_wait(barrier_at(w.room, K_FULL + w.k.stage), w.k.parity);
-    return tile_of(w.room + Q_BYTES + w.k.stage * K_BYTES, 0);
+    barrier_wait(barrier_at(w.shared, K_FULL + w.k.stage), w.k.parity);
+    return tile_of(w.shared + Q_BYTES + w.k.stage * K_BYTES, 0);
 }
-DEVICE void free_keys(worker &w)
+DEVICE void free_keys(consumer &w)
 {
-    release(barrier_at(w.room, K_EMPTY + w.k.stage));
-    go_on(w.k);
+    release(barrier_at(w.shared, K_EMPTY + w.k.stage));
+    advance(w.k);
 }
 
-/* Returns whether the last tile of keys has excluded keys and values that are not finite. */
-DEVICE bool is_careful(worker &w)
+/* Returns whether the last tile of keys has excluded keys and non-finite values: then values must be added key by key. */
+DEVICE bool has_nonfinite_values(consumer &w)
 {
     if (!GUARDED || !w.guarded)
         return false;
@@ -383,43 +386,43 @@ DEVICE bool is_careful(worker &w)
     return w.guarded;
 }
 
-/* The scores of a tile of keys, and their weights; the sums do not change. */
+/* Computes the scores of a tile of keys and their weights, without adding values. */
 template <bool MASKED>
-DEVICE void weigh_tile(const hopper_args &args, worker &w, int key, f32 (&score)[WIDTH / 2], f32 less[2])
+DEVICE void compute_weights(const hopper_args &args, consumer &w, int key, f32 (&score)[WIDTH / 2], f32 correction[2])
 {
     const u64 keys = await_keys(w);
     wgmma_begin();
     multiply_keys(score, w.q, keys);
     wgmma_wait<0>();
-    wgmma_own(score);
+    wgmma_fence_sums(score);
     free_keys(w);
-    weigh<MASKED>(args, score, w.r, key, less);
+    softmax_tile<MASKED>(args, score, w.r, key, correction);
     w.key = key;
     w.guarded = MASKED;
 }
 
 /* Adds the values of the last tile, and waits. */
-DEVICE void add_last(const hopper_args &args, worker &w, f32 (&sums)[VALUES / 2], const u32 (&weights)[WIDTH / 4])
+DEVICE void add_last_values(const hopper_args &args, consumer &w, f32 (&sums)[VALUES / 2], const u32 (&weights)[WIDTH / 4])
 {
-    if (is_careful(w)) {
-        add_seen_values(args, sums, weights, values_of(w), w.add, w.r, w.key);
+    if (has_nonfinite_values(w)) {
+        add_values_by_key(args, sums, weights, values_of(w), w.add, w.r, w.key);
     } else {
         await_values(w);
         wgmma_begin();
         add_values(sums, weights, values_of(w), w.add);
         wgmma_wait<0>();
-        wgmma_own(sums);
+        wgmma_fence_sums(sums);
     }
     free_values(w);
     w.add = 1;
 }
 
-/* One more tile of keys: its scores, beside the sums of the tile before. */
+/* Computes the scores and weights of a tile of keys while the values of the tile before are added. */
 template <bool MASKED>
-DEVICE void step(const hopper_args &args, worker &w, int key, f32 (&score)[WIDTH / 2], u32 (&weights)[WIDTH / 4],
+DEVICE void step(const hopper_args &args, consumer &w, int key, f32 (&score)[WIDTH / 2], u32 (&weights)[WIDTH / 4],
                  f32 (&sums)[VALUES / 2])
 {
-    f32 less[2];
+    f32 correction[2];
     const u64 keys = await_keys(w);
     await_turn(w.group);
     wgmma_begin();
@@ -428,67 +431,68 @@ DEVICE void step(const hopper_args &args, worker &w, int key, f32 (&score)[WIDTH
     add_values(sums, weights, values_of(w), w.add);
     pass_turn(w.group);
     wgmma_wait<1>();
-    wgmma_own(score);
+    wgmma_fence_sums(score);
     free_keys(w);
-    weigh<MASKED>(args, score, w.r, key, less);
-    if (__any_sync(0xFFFFFFFFu, less[0] != 1 || less[1] != 1)) { /* a branch, so that weights are computed before the wait */
+    softmax_tile<MASKED>(args, score, w.r, key, correction);
+    /* A branch, so that weights are computed before the wait. */
+    if (__any_sync(0xFFFFFFFFu, correction[0] != 1 || correction[1] != 1)) {
         wgmma_wait<0>();
-        wgmma_own(sums);
-        rescale(sums, less);
+        wgmma_fence_sums(sums);
+        rescale(sums, correction);
     } else {
         wgmma_wait<0>();
-        wgmma_own(sums);
+        wgmma_fence_sums(sums);
     }
     free_values(w);
-    narrow_all(score, weights);
+    narrow_weights(score, weights);
     w.add = 1;
     w.key = key;
     w.guarded = MASKED;
 }
 
-/* As step, one after the other, because a value is not finite. Other groups see the same values, and take this path, too. */
-DEVICE void step_carefully(const hopper_args &args, worker &w, int key, f32 (&score)[WIDTH / 2], u32 (&weights)[WIDTH / 4],
+/* As step, but not overlapped, because a value is not finite. All groups see the same values, so all take this path. */
+DEVICE void step_serially(const hopper_args &args, consumer &w, int key, f32 (&score)[WIDTH / 2], u32 (&weights)[WIDTH / 4],
                            f32 (&sums)[VALUES / 2])
 {
-    f32 less[2];
-    add_last(args, w, sums, weights);
-    weigh_tile<true>(args, w, key, score, less);
-    rescale(sums, less);
-    narrow_all(score, weights);
+    f32 correction[2];
+    add_last_values(args, w, sums, weights);
+    compute_weights<true>(args, w, key, score, correction);
+    rescale(sums, correction);
+    narrow_weights(score, weights);
 }
 
 /* The first tile of keys, then all others. */
-DEVICE void compute_tile(const hopper_args &args, worker &w, const hopper_keys &seen, f32 (&sums)[VALUES / 2])
+DEVICE void compute_tile(const hopper_args &args, consumer &w, const hopper_keys &seen, f32 (&sums)[VALUES / 2])
 {
-    f32 score[WIDTH / 2], less[2];
+    f32 score[WIDTH / 2], correction[2];
     u32 weights[WIDTH / 4];
     int tile = seen.end - 1;
-    weigh_tile<true>(args, w, tile * WIDTH, score, less);
-    narrow_all(score, weights);
+    compute_weights<true>(args, w, tile * WIDTH, score, correction);
+    narrow_weights(score, weights);
     w.add = 0;
     tile--;
     if (BOUNDS || MASK) {
-        for (; tile >= (MASK ? seen.first : seen.shut) && !is_careful(w); tile--)
+        for (; tile >= (MASK ? seen.first : seen.full_end) && !has_nonfinite_values(w); tile--)
             step<true>(args, w, tile * WIDTH, score, weights, sums);
     }
-    if (!MASK && !is_careful(w)) {
-        for (; tile >= seen.open; tile--)
+    if (!MASK && !has_nonfinite_values(w)) {
+        for (; tile >= seen.full_from; tile--)
             step<false>(args, w, tile * WIDTH, score, weights, sums);
     }
     if (BOUNDS > 1 && !MASK) {
-        for (; tile >= seen.first && !is_careful(w); tile--)
+        for (; tile >= seen.first && !has_nonfinite_values(w); tile--)
             step<true>(args, w, tile * WIDTH, score, weights, sums);
     }
     if (GUARDED) {
         for (; tile >= seen.first; tile--)
-            step_carefully(args, w, tile * WIDTH, score, weights, sums);
+            step_serially(args, w, tile * WIDTH, score, weights, sums);
     }
-    release(barrier_at(w.room, Q_EMPTY));
-    add_last(args, w, sums, weights);
+    release(barrier_at(w.shared, Q_EMPTY));
+    add_last_values(args, w, sums, weights);
 }
 
-/* The four lanes of a row exchange words, so that lane x has what the lanes had in word x. */
-DEVICE void exchange(u32 (&words)[4])
+/* The four lanes of a row transpose_words words, so that lane x has what the lanes had in word x. */
+DEVICE void transpose_words(u32 (&words)[4])
 {
     const int x = threadIdx.x % 4;
 #pragma unroll
@@ -508,22 +512,22 @@ DEVICE void exchange(u32 (&words)[4])
 DEVICE void write_columns(const hopper_args &args, u16 *out, int first, u32 (&words)[4])
 {
     const int x = threadIdx.x % 4;
-    if (args.whole) {
-        exchange(words);
-        if (out && first + 8 * x < args.value_size)
+    if (args.at.whole_out) {
+        transpose_words(words);
+        if (out && first + 8 * x < args.at.value_size)
             *(uint4 *)(out + first + 8 * x) = make_uint4(words[0], words[1], words[2], words[3]);
         return;
     }
 #pragma unroll
     for (int i = 0; i < 8; i++) {
         const int column = first + i / 2 * 8 + 2 * x + i % 2;
-        if (out && column < args.value_size)
+        if (out && column < args.at.value_size)
             out[column] = (u16)(words[i / 2] >> i % 2 * 16);
     }
 }
 
 /* As verdict_of of attention.cuh, with scores times log2(e). */
-DEVICE void write_rows(const hopper_args &args, const position &at, int row, const rows &r, const f32 (&sums)[VALUES / 2])
+DEVICE void write_rows(const hopper_args &args, const row_tile &at, int row, const rows &r, const f32 (&sums)[VALUES / 2])
 {
     const f32 scale = SCORES ? 1 : args.scale;
 #pragma unroll
@@ -533,23 +537,23 @@ DEVICE void write_rows(const hopper_args &args, const position &at, int row, con
         f32 sum = r.sum[h], sink = NOTHING;
         sum += __shfl_xor_sync(0xFFFFFFFFu, sum, 1);
         sum += __shfl_xor_sync(0xFFFFFFFFu, sum, 2);
-        if (args.sinks_kind)
-            sink = 1.44269504088896341f * (args.sinks_kind == 2 ? ((const f32 *)args.sinks)[at.head * args.sinks_stride]
-                                                              : widen_one(((const u16 *)args.sinks)[at.head * args.sinks_stride]));
-        const f32 high = r.greatest[h] == NOTHING ? NOTHING : r.greatest[h] * scale;
-        const f32 greatest = fmaxf(high, sink), level = greatest == NOTHING ? 0 : greatest;
-        const f32 share = exp2_of(high - level), all = sum * share + exp2_of(sink - level);
-        const bool none = high == NOTHING && sum == 0;
+        if (args.at.sinks_kind)
+            sink = 1.44269504088896341f * (args.at.sinks_kind == 2 ? ((const f32 *)args.at.sinks)[at.head * args.at.sinks_stride]
+                                                              : widen_one(((const u16 *)args.at.sinks)[at.head * args.at.sinks_stride]));
+        const f32 maximum = r.greatest[h] == NOTHING ? NOTHING : r.greatest[h] * scale;
+        const f32 greatest = fmaxf(maximum, sink), reference = greatest == NOTHING ? 0 : greatest;
+        const f32 share = exp2_of(maximum - reference), all = sum * share + exp2_of(sink - reference);
+        const bool none = maximum == NOTHING && sum == 0;
         const f32 factor = share / all;
         const i64 place = at.first_query + query;
-        if (args.lse && is && threadIdx.x % 4 == 0)
-            args.lse[at.batch * args.lse_stride[0] + at.head * args.lse_stride[1] + place * args.lse_stride[2]] =
+        if (args.at.lse && is && threadIdx.x % 4 == 0)
+            ((f32 *)args.at.lse)[at.batch * args.at.lse_stride[0] + at.head * args.at.lse_stride[1] + place * args.at.lse_stride[2]] =
                 all == 0                   ? NOTHING
-                : fabsf(level) == GREATEST ? level /* a mask saturated it */
-                                           : (level + log2f(all)) * 0.693147180559945309f;
+                : fabsf(reference) == GREATEST ? reference /* a mask saturated it */
+                                           : (reference + log2f(all)) * 0.693147180559945309f;
         u16 *out = !is ? NULL
-                       : (u16 *)args.out + at.batch * args.out_stride[0] + at.head * args.out_stride[1] +
-                             place * args.out_stride[2];
+                       : (u16 *)args.at.out + at.batch * args.at.out_stride[0] + at.head * args.at.out_stride[1] +
+                             place * args.at.out_stride[2];
 #pragma unroll
         for (int g = 0; g < VALUES / 8; g += 4) {
             u32 words[4];
@@ -563,14 +567,14 @@ DEVICE void write_rows(const hopper_args &args, const position &at, int row, con
     }
 }
 
-DEVICE void compute_all(const hopper_args &args, u32 room, int group)
+DEVICE void compute_all(const hopper_args &args, u32 shared, int group)
 {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
-    worker w;
-    position at;
+    consumer w;
+    row_tile at;
     u32 parity = 0;
-    w.room = room;
-    w.q = tile_of(room + group * 64 * 128, 0);
+    w.shared = shared;
+    w.q = tile_of(shared + group * 64 * 128, 0);
     w.group = group;
     w.k = w.v = {0, 0};
     if (group == GROUPS - 1)
@@ -585,14 +589,14 @@ DEVICE void compute_all(const hopper_args &args, u32 room, int group)
             w.r.sum[h] = 0;
             w.r.from[h] = hopper_from(&at.counts, row + 8 * h);
             w.r.end[h] = row + 8 * h < at.counts.queries ? hopper_end(&at.counts, row + 8 * h) : 0;
-            w.r.mask[h] = (const u8 *)args.mask + at.sequence * args.mask_stride[0] + at.head * args.mask_stride[1] +
-                          (row + 8 * h) * args.mask_stride[2];
+            w.r.mask[h] = (const u8 *)args.at.mask + at.sequence * args.at.mask_stride[0] + at.head * args.at.mask_stride[1] +
+                          (row + 8 * h) * args.at.mask_stride[2];
         }
-        barrier_wait(barrier_at(room, Q_FULL), parity);
+        barrier_wait(barrier_at(shared, Q_FULL), parity);
         if (seen.first < seen.end)
             compute_tile(args, w, seen, sums);
         else
-            release(barrier_at(room, Q_EMPTY));
+            release(barrier_at(shared, Q_EMPTY));
         write_rows(args, at, row, w.r, sums);
     }
 }
@@ -600,16 +604,16 @@ DEVICE void compute_all(const hopper_args &args, u32 room, int group)
 extern "C" __global__ void __launch_bounds__(THREADS, 1) attention_hopper(const __grid_constant__ hopper_args args)
 {
     extern __shared__ __align__(1024) u8 memory[];
-    const u32 room = shared_address(memory);
+    const u32 shared = shared_address(memory);
     const int group = __shfl_sync(0xFFFFFFFFu, (int)threadIdx.x / 128, 0);
     if (threadIdx.x == 0) {
-        barrier_init(barrier_at(room, Q_FULL), 1);
-        barrier_init(barrier_at(room, Q_EMPTY), 4 * GROUPS);
+        barrier_init(barrier_at(shared, Q_FULL), 1);
+        barrier_init(barrier_at(shared, Q_EMPTY), 4 * GROUPS);
         for (int s = 0; s < STAGES; s++) {
-            barrier_init(barrier_at(room, K_FULL + s), 1);
-            barrier_init(barrier_at(room, V_FULL + s), 1);
-            barrier_init(barrier_at(room, K_EMPTY + s), 4 * GROUPS);
-            barrier_init(barrier_at(room, V_EMPTY + s), 4 * GROUPS);
+            barrier_init(barrier_at(shared, K_FULL + s), 1);
+            barrier_init(barrier_at(shared, V_FULL + s), 1);
+            barrier_init(barrier_at(shared, K_EMPTY + s), 4 * GROUPS);
+            barrier_init(barrier_at(shared, V_EMPTY + s), 4 * GROUPS);
         }
         barrier_init_fence();
     }
@@ -617,9 +621,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) attention_hopper(const 
     if (group == 0) {
         give_registers<GROUPS == 3 ? 32 : 24>();
         if (threadIdx.x == 0)
-            load_all(args, room);
+            load_all(args, shared);
     } else {
         take_registers<GROUPS == 3 ? 160 : 240>();
-        compute_all(args, room, group - 1);
+        compute_all(args, shared, group - 1);
     }
 }

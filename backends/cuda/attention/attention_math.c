@@ -11,29 +11,13 @@ static const cuda_text text_of_args = CUDA_TEXT(attention_math_args_h, "attentio
 static const cuda_text text = CUDA_TEXT(attention_math_cu, "attention_math.cu");
 static const cuda_unit unit = {{CUDA_ATTENTION_PARTS, &text_of_args, &text}};
 
-enum { TOGETHER = 8, ROOM_ALIGNMENT = 256 };
+enum { TOGETHER = 8, PART_ALIGNMENT = 256 };
 
-static int64_t whole_line(int64_t size)
+/* Lines of matrices are padded to whole units of TOGETHER elements, so that the library can use its fastest kernels. */
+static int64_t padded_line(int64_t size)
 {
-    return (size + TOGETHER - 1) / TOGETHER * TOGETHER;
+    return cuda_round_up(size, TOGETHER);
 }
-
-/* The parts of the workspace, in order, and the products' after them. */
-enum {
-    ROOM_Q,
-    ROOM_K,
-    ROOM_V,
-    ROOM_SCORES,
-    ROOM_WEIGHTS,
-    ROOM_SUMS,
-    ROOM_FACTORS,
-    ROOM_FLAGS,
-    ROOMS
-};
-
-typedef struct rooms {
-    double at[ROOMS + 1]; /* where each begins; the last: the end */
-} rooms;
 
 /* The dtype in which everything is computed. */
 static tn_dtype wide_of(const tn_op *op)
@@ -41,27 +25,32 @@ static tn_dtype wide_of(const tn_op *op)
     return op->operand[TN_ATTENTION_Q].dtype == TN_F64 ? TN_F64 : TN_F32;
 }
 
-static rooms rooms_of(const tn_op *op)
+/* Writes where each part of the workspace begins, and where the last ends. The type is double, which no size of an op
+ * overflows. */
+static void place_parts(const tn_op *op, double out[CUDA_MATH_PARTS + 1])
 {
     const tn_attention_op *at = TN_PARAMS(op, attention);
     const double each = (double)cuda_bytes_of(op->operand[TN_ATTENTION_Q].dtype);
     const double wide = (double)cuda_bytes_of(wide_of(op));
-    const double lots = (double)at->batch * (double)at->groups;
+    const double groups = (double)at->batch * (double)at->groups;
     const double rows = (double)at->batch * (double)at->heads * (double)at->queries;
-    const double keys = lots * (double)at->keys, pairs = rows * (double)whole_line(at->keys);
-    const double line = (double)whole_line(at->size), values = (double)whole_line(at->value_size);
-    const double bytes[ROOMS] = {rows * line * each, keys * line * each, keys * values * each,
-                                 pairs * wide,       pairs * each,       rows * values * wide,
-                                 rows * wide,        lots * sizeof(int)};
-    rooms out = {{0}};
-    for (int i = 0; i < ROOMS; i++)
-        out.at[i + 1] = out.at[i] + ceil(bytes[i] / ROOM_ALIGNMENT) * ROOM_ALIGNMENT;
-    return out;
+    const double keys = groups * (double)at->keys, pairs = rows * (double)padded_line(at->keys);
+    const double line = (double)padded_line(at->size), values = (double)padded_line(at->value_size);
+    const double bytes[CUDA_MATH_PARTS] = {
+        [CUDA_MATH_Q] = rows * line * each,   [CUDA_MATH_K] = keys * line * each,
+        [CUDA_MATH_V] = keys * values * each, [CUDA_MATH_SCORES] = pairs * wide,
+        [CUDA_MATH_WEIGHTS] = pairs * each,   [CUDA_MATH_SUMS] = rows * values * wide,
+        [CUDA_MATH_FACTORS] = rows * wide,    [CUDA_MATH_FLAGS] = groups * sizeof(int)};
+    out[0] = 0;
+    for (int i = 0; i < CUDA_MATH_PARTS; i++)
+        out[i + 1] = out[i] + ceil(bytes[i] / PART_ALIGNMENT) * PART_ALIGNMENT;
 }
 
 double cuda_math_bytes(const tn_op *op)
 {
-    return rooms_of(op).at[ROOMS];
+    double parts[CUDA_MATH_PARTS + 1];
+    place_parts(op, parts);
+    return parts[CUDA_MATH_PARTS];
 }
 
 static tn_layout matrix_of(tn_dtype dtype, int64_t lots, int64_t rows, int64_t columns,
@@ -96,8 +85,8 @@ void cuda_math_products(const tn_op *op, tn_op *scores, tn_op *sums)
     const tn_attention_op *at = TN_PARAMS(op, attention);
     const tn_dtype dtype = op->operand[TN_ATTENTION_Q].dtype, wide = wide_of(op);
     const int64_t lots = at->batch * at->groups, rows = at->heads / at->groups * at->queries;
-    const int64_t line = whole_line(at->size), values = whole_line(at->value_size);
-    const int64_t keys = whole_line(at->keys);
+    const int64_t line = padded_line(at->size), values = padded_line(at->value_size);
+    const int64_t keys = padded_line(at->keys);
     begin_product(op, at->keys, line, scores);
     scores->uses |= TN_MATMUL_USES_TRANSPOSE;
     scores->operand[TN_MATMUL_A] = matrix_of(dtype, lots, rows, line, line);
@@ -124,25 +113,30 @@ static tn_status admit_products(const tn_kernel_row *product, const tn_query *qu
     return status || !product->admit ? status : product->admit(product, &asked, why);
 }
 
-tn_status cuda_math_admit(const tn_kernel_row *product, const tn_query *query, tn_refusal *why)
+tn_status cuda_math_admit_counts(const tn_op *op, tn_refusal *why)
 {
-    const double most = 4294967296.0, bytes = cuda_math_bytes(query->op);
-    const tn_attention_op *at = TN_PARAMS(query->op, attention);
-    const cuda_count counts[] = {{"keys", at->keys},
-                                 {"queries", at->queries},
-                                 {"head size", at->size},
+    const tn_attention_op *at = TN_PARAMS(op, attention);
+    const cuda_count counts[] = {{"batch", at->batch},      {"heads", at->heads},
+                                 {"key heads", at->groups}, {"keys", at->keys},
+                                 {"queries", at->queries},  {"head size", at->size},
                                  {"v", at->value_size}};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         if (counts[i].found < 1)
             return tn_refuse(why, TN_REFUSE_SHAPE, counts[i].name, 1, counts[i].found);
     }
-    tn_status status = cuda_attention_admit_numbers(query->op, why);
+    return cuda_attention_admit_counts(op, why);
+}
+
+tn_status cuda_math_admit(const tn_kernel_row *product, const tn_query *query, tn_refusal *why)
+{
+    tn_status status = cuda_math_admit_counts(query->op, why);
     if (!status)
-        status = cuda_attention_admit_counts(query->op, why);
-    if (!status && bytes > most)
-        status = cuda_refuse(why, TN_REFUSE_MEMORY, "scores",
-                             bytes < 9e18 ? (int64_t)bytes : INT64_MAX, (int64_t)most,
-                             "scores and copies take at most 4 GiB of workspace: split the batch");
+        status = cuda_attention_admit_numbers(query->op, why);
+    const double bytes = status ? 0 : cuda_math_bytes(query->op);
+    if (!status)
+        status = cuda_admit_bytes(
+            "scores", bytes, 0x1p32,
+            "scores and copies take at most 4 GiB of workspace: split the batch", why);
     if (!status)
         status = cuda_admit_alignment(query, why);
     if (!status)
@@ -172,7 +166,7 @@ uint64_t cuda_math_workspace(const tn_kernel_row *product, const tn_query *query
 /* A run of one of the products. */
 static tn_run product_run(const tn_run *run, const cuda_math *plan, int which, void *const *data)
 {
-    const uint64_t own = (uint64_t)cuda_math_bytes(run->op);
+    const uint64_t own = plan->parts[CUDA_MATH_PARTS];
     tn_run out = *run;
     out.row = plan->product;
     out.op = &plan->ops[which];
@@ -226,7 +220,11 @@ tn_status cuda_math_plan(const tn_run *run, const tn_kernel_row *product, void *
     if (status)
         return status;
     cuda_math *plan = any;
+    double parts[CUDA_MATH_PARTS + 1];
     plan->product = product;
+    place_parts(run->op, parts);
+    for (int i = 0; i <= CUDA_MATH_PARTS; i++)
+        plan->parts[i] = (uint64_t)parts[i];
     cuda_math_products(run->op, &plan->ops[0], &plan->ops[1]);
     status = get_kernels(run, plan, err);
     for (int i = 0; i < 2 && !status; i++) {
@@ -246,24 +244,16 @@ tn_status cuda_math_plan(const tn_run *run, const tn_kernel_row *product, void *
 static void fill_args(const tn_run *run, cuda_math_args *out)
 {
     const tn_attention_op *at = TN_PARAMS(run->op, attention);
-    const rooms room = rooms_of(run->op);
-    void **const places[ROOMS] = {[ROOM_Q] = &out->q,
-                                  [ROOM_K] = &out->k,
-                                  [ROOM_V] = &out->v,
-                                  [ROOM_SCORES] = &out->scores,
-                                  [ROOM_WEIGHTS] = &out->weights,
-                                  [ROOM_SUMS] = &out->sums,
-                                  [ROOM_FACTORS] = &out->factors};
+    const cuda_math *plan = run->plan;
     cuda_attention_put(run, &out->at);
     cuda_attention_put_tables(run, &out->at);
-    for (int i = 0; i < ROOM_FLAGS; i++)
-        *places[i] = (char *)run->workspace + (uint64_t)room.at[i];
-    out->flags = (int *)(void *)((char *)run->workspace + (uint64_t)room.at[ROOM_FLAGS]);
+    for (int i = 0; i < CUDA_MATH_PARTS; i++)
+        out->parts[i] = (char *)run->workspace + plan->parts[i];
     out->lots = (int)(at->batch * at->groups);
     out->rows = (int)(at->heads / at->groups * at->queries);
-    out->line = (int)whole_line(at->size);
-    out->value_line = (int)whole_line(at->value_size);
-    out->key_line = (int)whole_line(at->keys);
+    out->line = (int)padded_line(at->size);
+    out->value_line = (int)padded_line(at->value_size);
+    out->key_line = (int)padded_line(at->keys);
 }
 
 /* Multiplies A and B of the workspace. */
@@ -290,11 +280,13 @@ tn_status cuda_math_run(const tn_run *run, tn_error *err)
         status =
             cuda_plan_launch(run, plan->gather, cuda_blocks_for(run, keys / WARPS + 1), &args, err);
     if (!status)
-        status = multiply(run, 0, args.q, args.k, args.scores, err);
+        status = multiply(run, 0, args.parts[CUDA_MATH_Q], args.parts[CUDA_MATH_K],
+                          args.parts[CUDA_MATH_SCORES], err);
     if (!status)
         status = cuda_plan_launch(run, plan->weights, cuda_blocks_for(run, rows), &args, err);
     if (!status)
-        status = multiply(run, 1, args.weights, args.v, args.sums, err);
+        status = multiply(run, 1, args.parts[CUDA_MATH_WEIGHTS], args.parts[CUDA_MATH_V],
+                          args.parts[CUDA_MATH_SUMS], err);
     return status ? status
                   : cuda_plan_launch(run, plan->scatter, cuda_blocks_for(run, rows / WARPS + 1),
                                      &args, err);

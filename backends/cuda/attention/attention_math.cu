@@ -42,7 +42,7 @@ DEVICE void gather_query(const cuda_math_args &args, i64 line)
     const view v = view_of(args.at, is.s, is.group, (int)(line - lot * args.rows));
     const IN *from =
         v.query < is.s.queries ? (const IN *)args.at.q + query_at(is.s, v, args.at.q_stride) : (const IN *)0;
-    copy_line(from, args.at.q_stride[3], args.at.size, (IN *)args.q + line * args.line, args.line, false);
+    copy_line(from, args.at.q_stride[3], args.at.size, (IN *)args.parts[CUDA_MATH_Q] + line * args.line, args.line, false);
 }
 
 DEVICE void gather_key(const cuda_math_args &args, i64 line)
@@ -55,9 +55,9 @@ DEVICE void gather_key(const cuda_math_args &args, i64 line)
     const i64 place = key < is.s.keys ? key_at(args.at, is.s, is.group, key, stride) : ABSENT;
     const IN *from = place == ABSENT ? (const IN *)0 : all + place;
     const int whole = args.values ? args.value_line : args.line;
-    IN *to = (IN *)(args.values ? args.v : args.k) + line * whole;
+    IN *to = (IN *)(args.values ? args.parts[CUDA_MATH_V] : args.parts[CUDA_MATH_K]) + line * whole;
     if (copy_line(from, stride[3], args.values ? args.at.value_size : args.at.size, to, whole, args.values != 0))
-        args.flags[lot] = 1;
+        ((int *)args.parts[CUDA_MATH_FLAGS])[lot] = 1;
 }
 
 extern "C" __global__ void __launch_bounds__(BLOCK) math_gather(const cuda_math_args args)
@@ -65,7 +65,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) math_gather(const cuda_math_
     const i64 first = (i64)blockIdx.x * BLOCK + threadIdx.x, step = (i64)gridDim.x * BLOCK;
     const i64 queries = args.values ? 0 : (i64)args.lots * args.rows, all = queries + (i64)args.lots * args.at.keys;
     for (i64 i = first; i < args.lots && !args.values; i += step)
-        args.flags[i] = 0;
+        ((int *)args.parts[CUDA_MATH_FLAGS])[i] = 0;
     for (i64 line = first / WARP; line < all; line += step / WARP) {
         if (line < queries)
             gather_query(args, line);
@@ -74,54 +74,24 @@ extern "C" __global__ void __launch_bounds__(BLOCK) math_gather(const cuda_math_
     }
 }
 
-/* The greatest number, or the sum, of a block's threads; the same order in every run. */
-DEVICE A block_greatest(A mine, A *room)
-{
-    room[threadIdx.x] = mine;
-    __syncthreads();
-    for (int half = BLOCK / 2; half > 0; half /= 2) {
-        if ((int)threadIdx.x < half && room[threadIdx.x + half] > room[threadIdx.x])
-            room[threadIdx.x] = room[threadIdx.x + half];
-        __syncthreads();
-    }
-    const A all = room[0];
-    __syncthreads();
-    return all;
-}
-
-DEVICE A block_sum(A mine, A *room)
-{
-    room[threadIdx.x] = mine;
-    __syncthreads();
-    for (int half = BLOCK / 2; half > 0; half /= 2) {
-        if ((int)threadIdx.x < half)
-            room[threadIdx.x] += room[threadIdx.x + half];
-        __syncthreads();
-    }
-    const A all = room[0];
-    __syncthreads();
-    return all;
-}
-
 /* Keys that do not count have the weight -0 (UNCOUNTED). */
 extern "C" __global__ void __launch_bounds__(BLOCK) math_weights(const cuda_math_args args)
 {
-    __shared__ A room[BLOCK];
     const i64 all = (i64)args.lots * args.rows;
     for (i64 line = blockIdx.x; line < all; line += gridDim.x) {
         const i64 lot = line / args.rows;
         const lot_place is = lot_of(args, lot);
         const view v = view_of(args.at, is.s, is.group, (int)(line - lot * args.rows));
-        const SCORES *scores = (const SCORES *)args.scores + line * args.key_line;
-        IN *weights = (IN *)args.weights + line * args.key_line;
-        A greatest = nothing(), sum = 0;
+        const SCORES *scores = (const SCORES *)args.parts[CUDA_MATH_SCORES] + line * args.key_line;
+        IN *weights = (IN *)args.parts[CUDA_MATH_WEIGHTS] + line * args.key_line;
+        A maximum = nothing(), sum = 0;
         bool seen;
         for (int key = v.from + (int)threadIdx.x; key < v.end; key += BLOCK) {
             const A score = score_of(args.at, is.s, v, key, (A)widened<SCORES>(scores[key]), seen);
-            greatest = score > greatest ? score : greatest;
+            maximum = score > maximum ? score : maximum;
         }
-        greatest = block_greatest(greatest, room);
-        const A level = level_of(greatest);
+        maximum = combined<greatest, BLOCK>(maximum);
+        const A level = level_of(maximum);
 #if DROPOUT
         dice d = {0, {}, false};
 #endif
@@ -139,11 +109,11 @@ extern "C" __global__ void __launch_bounds__(BLOCK) math_weights(const cuda_math
             }
             weights[key] = narrowed<IN>(weight);
         }
-        sum = block_sum(sum, room);
+        sum = combined<summed, BLOCK>(sum);
         if (threadIdx.x != 0 || v.query >= is.s.queries)
             continue;
-        const verdict found = verdict_of(args.at, v.head, greatest, sum);
-        ((A *)args.factors)[line] = found.factor;
+        const verdict found = verdict_of(args.at, v.head, maximum, sum);
+        ((A *)args.parts[CUDA_MATH_FACTORS])[line] = found.factor;
         if (args.at.lse)
             ((A *)args.at.lse)[query_at(is.s, v, args.at.lse_stride)] = found.lse;
     }
@@ -152,7 +122,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK) math_weights(const cuda_math
 /* The sum of a column from V itself, where that has non-finite elements. */
 DEVICE A sum_exactly(const cuda_math_args &args, const lot_place &is, i64 line, int column)
 {
-    const IN *weights = (const IN *)args.weights + line * args.key_line;
+    const IN *weights = (const IN *)args.parts[CUDA_MATH_WEIGHTS] + line * args.key_line;
     A sum = 0;
     for (int key = 0; key < is.s.keys; key++) {
         const A weight = (A)widened<IN>(weights[key]);
@@ -174,10 +144,10 @@ extern "C" __global__ void __launch_bounds__(BLOCK) math_scatter(const cuda_math
         if (v.query >= is.s.queries)
             continue;
         OUT *out = (OUT *)args.at.out + query_at(is.s, v, args.at.out_stride);
-        const A factor = ((const A *)args.factors)[line];
+        const A factor = ((const A *)args.parts[CUDA_MATH_FACTORS])[line];
         for (int column = (int)threadIdx.x % WARP; column < args.at.value_size; column += WARP) {
-            const A sum = args.flags[lot] ? sum_exactly(args, is, line, column)
-                                          : ((const A *)args.sums)[line * args.value_line + column];
+            const A sum = ((int *)args.parts[CUDA_MATH_FLAGS])[lot] ? sum_exactly(args, is, line, column)
+                                          : ((const A *)args.parts[CUDA_MATH_SUMS])[line * args.value_line + column];
             out[column * args.at.out_stride[3]] = narrowed<OUT>(value_of(sum, factor));
         }
     }

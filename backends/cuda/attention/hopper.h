@@ -14,12 +14,12 @@
 
 /* What a kernel is compiled for: see attention_hopper.cu. */
 typedef struct hopper_variant {
-    int size, values, width, stages, groups;
+    int size, values, width, groups;
     int bounds, tables, mask, scores;
 } hopper_variant;
 
-/* `any_scale`: also for scales that are not positive. */
-void cuda_hopper_variant_of(const tn_op *op, bool any_scale, hopper_variant *out);
+/* Depends only on what the key of plans has. */
+void cuda_hopper_variant_of(const tn_op *op, hopper_variant *out);
 
 /* Rows of a block, threads of a block, its bytes of shared memory. */
 int cuda_hopper_rows(const hopper_variant *variant);

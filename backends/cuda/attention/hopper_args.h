@@ -13,23 +13,16 @@ typedef struct hopper_map {
     HOPPER_ALIGNED unsigned long long words[16];
 } hopper_map;
 
+/* The kernel loads K and V into this many buffers each. */
+enum { HOPPER_STAGES = 2 };
+
 typedef struct hopper_args {
     hopper_map q, k, v;
-    void *out;
-    float *lse; /* NULL: not requested */
-    const void *mask, *sinks;
-    cuda_table starts_q, starts_k, lengths;
-    long long out_stride[3], lse_stride[3]; /* of batch, head, query */
-    long long mask_stride[4], sinks_stride;
-    long long all_queries, all_keys; /* of packed sequences */
+    cuda_attention_args at; /* strides of the mask are in bytes */
     hopper_counts counts;
-    int heads, ratio; /* heads, and heads per group */
-    int value_size;
-    int sinks_kind; /* as in cuda_attention_args */
-    int whole;      /* rows of OUT are written 16 bytes at once */
-    float scale;    /* of scores, times log2(e); with a softcap, divided by it instead */
-    float plain;    /* with a softcap: of scores, times log2(e) */
-    float cap;      /* the softcap, times log2(e) */
+    float scale; /* of scores, times log2(e); with a softcap, divided by it instead */
+    float plain; /* with a softcap: of scores, times log2(e) */
+    float cap;   /* the softcap, times log2(e) */
 } hopper_args;
 
 #endif

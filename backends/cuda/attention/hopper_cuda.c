@@ -23,7 +23,7 @@ static const cuda_unit hopper_unit = {{&cuda_text_of_args, &cuda_text_of_attenti
 
 typedef struct plan {
     hopper_variant variant;
-    cuda_kernel *kernel; /* for positive scales */
+    cuda_kernel *kernel;
 } plan;
 
 static tn_status get_kernel(const tn_run *run, const hopper_variant *variant, cuda_kernel **out,
@@ -35,10 +35,10 @@ static tn_status get_kernel(const tn_run *run, const hopper_variant *variant, cu
     char options[OPTIONS];
     snprintf(
         options, sizeof options,
-        "-DIN=%s\n-DDTYPE=\"%s\"\n-DSIZE=%d\n-DVALUES=%d\n-DWIDTH=%d\n-DSTAGES=%d\n-DGROUPS=%d\n-DBOUNDS=%d\n"
+        "-DIN=%s\n-DDTYPE=\"%s\"\n-DSIZE=%d\n-DVALUES=%d\n-DWIDTH=%d\n-DGROUPS=%d\n-DBOUNDS=%d\n"
         "-DTABLES=%d\n-DMASK=%d\n-DSCORES=%d\n-default-device\n",
-        type, type, variant->size, variant->values, variant->width, variant->stages,
-        variant->groups, variant->bounds, variant->tables, variant->mask, variant->scores);
+        type, type, variant->size, variant->values, variant->width, variant->groups,
+        variant->bounds, variant->tables, variant->mask, variant->scores);
     return cuda_plan_kernel(run, &hopper_unit, "attention_hopper", options, out, err);
 }
 
@@ -49,7 +49,7 @@ static tn_status plan_hopper(const tn_run *run, void **out, uint64_t *out_bytes,
     if (status)
         return status;
     plan *to = made;
-    cuda_hopper_variant_of(run->op, false, &to->variant);
+    cuda_hopper_variant_of(run->op, &to->variant);
     status = cuda_tiles_check(run->platform, err);
     if (!status)
         status = get_kernel(run, &to->variant, &to->kernel, err);
@@ -60,8 +60,8 @@ static tn_status plan_hopper(const tn_run *run, void **out, uint64_t *out_bytes,
     return status;
 }
 
-/* A map of the kernel's arguments is one of the driver's. */
-_Static_assert(sizeof(hopper_map) == sizeof(cu_tensor_map), "a map is one of the driver");
+_Static_assert(sizeof(hopper_map) == sizeof(cu_tensor_map),
+               "hopper_map has the size of CUtensorMap");
 
 static cuda_tile tile_of(const tn_run *run, int32_t operand, int rows, hopper_map *out)
 {
@@ -71,63 +71,33 @@ static cuda_tile tile_of(const tn_run *run, int32_t operand, int rows, hopper_ma
                        .out = (void *)out};
 }
 
-static void put_strides(const long long *from, long long *to, int count)
-{
-    for (int i = 0; i < count; i++)
-        to[i] = from[i];
-}
-
 static const double log2_e = 1.4426950408889634;
 
-/* The nearest finite number of f32. */
-static float nearest_finite(double x)
+/* Converts to f32; out-of-range values saturate. */
+static float saturated(double x)
 {
     return (float)fmin(fmax(x, -(double)FLT_MAX), (double)FLT_MAX);
 }
 
-/* What the kernel multiplies products of Q and K by. */
-static float factor_of(const tn_attention_op *at)
-{
-    return nearest_finite(at->scale * log2_e);
-}
-
-/* Fills in everything but the tensor maps. Strides of the mask are in bytes. */
+/* Fills in everything but the tensor maps. */
 static void put_args(const tn_run *run, const hopper_variant *variant, hopper_args *to)
 {
-    const tn_op *op = run->op;
-    const tn_attention_op *at = TN_PARAMS(op, attention);
-    cuda_attention_args from = {0};
-    cuda_attention_put(run, &from);
-    cuda_attention_put_tables(run, &from);
-    to->out = from.out;
-    to->lse = from.lse;
-    to->mask = from.mask;
-    to->sinks = from.sinks;
-    to->sinks_stride = from.sinks_stride;
-    to->sinks_kind = from.sinks_kind;
-    to->starts_q = from.starts_q;
-    to->starts_k = from.starts_k;
-    to->lengths = from.lengths;
-    to->all_queries = from.all_queries;
-    to->all_keys = from.all_keys;
-    put_strides(from.out_stride, to->out_stride, 3);
-    put_strides(from.lse_stride, to->lse_stride, 3);
+    const tn_attention_op *at = TN_PARAMS(run->op, attention);
+    const int64_t mask_bytes = cuda_bytes_of(run->op->operand[TN_ATTENTION_MASK].dtype);
+    cuda_attention_put(run, &to->at);
+    cuda_attention_put_tables(run, &to->at);
     for (int d = 0; d < 4; d++)
-        to->mask_stride[d] =
-            from.mask_stride[d] * cuda_bytes_of(op->operand[TN_ATTENTION_MASK].dtype);
-    to->heads = from.heads;
-    to->ratio = from.ratio;
-    to->value_size = from.value_size;
-    to->whole = from.whole_out;
-    to->plain = factor_of(at);
-    to->scale = variant->scores == 2 ? nearest_finite(at->scale / at->softcap) : to->plain;
-    to->cap = nearest_finite(at->softcap * log2_e);
-    cuda_hopper_counts_of(op, variant, &to->counts);
+        to->at.mask_stride[d] *= mask_bytes;
+    to->plain = saturated(at->scale * log2_e);
+    to->scale = variant->scores == 2 ? saturated(at->scale / at->softcap) : to->plain;
+    to->cap = saturated(at->softcap * log2_e);
+    cuda_hopper_counts_of(run->op, variant, &to->counts);
 }
 
-static tn_status launch_hopper(const tn_run *run, const hopper_variant *variant,
-                               cuda_kernel *kernel, tn_error *err)
+static tn_status run_hopper(const tn_run *run, tn_error *err)
 {
+    const plan *made = run->plan;
+    const hopper_variant *variant = &made->variant;
     hopper_args args = {0};
     const int64_t found = cuda_processors(run->platform, run->device);
     put_args(run, variant, &args);
@@ -137,8 +107,8 @@ static tn_status launch_hopper(const tn_run *run, const hopper_variant *variant,
     tn_status status = cuda_tiles_describe(run->platform, run->device, tiles, 3, err);
     if (status)
         return status;
-    const int64_t blocks = (int64_t)args.counts.lots * args.counts.blocks;
-    const cuda_launch launch = {.kernel = kernel,
+    const int64_t blocks = (int64_t)args.counts.all_heads * args.counts.blocks;
+    const cuda_launch launch = {.kernel = made->kernel,
                                 .blocks = (unsigned)(found > 0 && found < blocks ? found : blocks),
                                 .threads = cuda_hopper_threads(variant),
                                 .shared = cuda_hopper_shared(variant),
@@ -147,29 +117,13 @@ static tn_status launch_hopper(const tn_run *run, const hopper_variant *variant,
     return cuda_kernel_launch(run->platform, run->device, &launch, err);
 }
 
-/* The key of plans does not contain the scale: kernels for scales that are not positive are found at the run. */
-static tn_status run_hopper(const tn_run *run, tn_error *err)
-{
-    const plan *made = run->plan;
-    hopper_variant variant = made->variant;
-    cuda_kernel *kernel = made->kernel;
-    tn_status status = TN_OK;
-    if (variant.scores == 0 && !(factor_of(TN_PARAMS(run->op, attention)) > 0)) {
-        cuda_hopper_variant_of(run->op, true, &variant);
-        status = get_kernel(run, &variant, &kernel, err);
-    }
-    return status ? status : launch_hopper(run, &variant, kernel, err);
-}
-
 static const tn_dtype dtypes[] = {TN_BF16, TN_F16, 0};
 
 enum {
     USES = TN_ATTENTION_USES_WINDOW | TN_ATTENTION_USES_MASK | TN_ATTENTION_USES_ADDITIVE |
            TN_ATTENTION_USES_GROUPS | TN_ATTENTION_USES_SOFTCAP | TN_ATTENTION_USES_SINKS |
            TN_ATTENTION_USES_LSE | TN_ATTENTION_USES_PACKED | TN_ATTENTION_USES_LENGTHS |
-           TN_ATTENTION_USES_VALUE_SIZE | TN_ATTENTION_USES_OFFSET,
-    DIMS = TN_ATTENTION_DIM_BATCH | TN_ATTENTION_DIM_HEADS | TN_ATTENTION_DIM_QUERIES |
-           TN_ATTENTION_DIM_KEYS
+           TN_ATTENTION_USES_VALUE_SIZE | TN_ATTENTION_USES_OFFSET
 };
 
 const tn_kernel_row cuda_hopper_row = {
@@ -183,7 +137,7 @@ const tn_kernel_row cuda_hopper_row = {
     .dtypes = dtypes,
     .honours = USES,
     .numerics = TN_NUM_RUN_TO_RUN,
-    .free_dims = DIMS,
+    .free_dims = CUDA_ATTENTION_DIMS,
     .flops_per_us = 6.2e8,
     .bytes_per_us = 3e6,
     .overhead_us = 5,

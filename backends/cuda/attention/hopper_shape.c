@@ -4,14 +4,10 @@
 
 #include "tenon/module/attention.h"
 
+#include <float.h>
 #include <math.h>
 
 enum { CHUNK = 64, STEP = 16, SIZE_MOST = 256, TOGETHER = 8 };
-
-static int64_t units(int64_t x, int64_t each)
-{
-    return (x + each - 1) / each;
-}
 
 static int64_t at_most(int64_t x, int64_t most)
 {
@@ -20,7 +16,7 @@ static int64_t at_most(int64_t x, int64_t most)
 
 static int line_bytes(int size)
 {
-    return (int)units(size, CHUNK) * CHUNK * (int)sizeof(uint16_t);
+    return (int)cuda_round_up(size, CHUNK) * (int)sizeof(uint16_t);
 }
 
 int cuda_hopper_rows(const hopper_variant *variant)
@@ -37,8 +33,8 @@ unsigned cuda_hopper_shared(const hopper_variant *variant)
 {
     const int q = cuda_hopper_rows(variant) * line_bytes(variant->size);
     const int keys = variant->width * (line_bytes(variant->size) + line_bytes(variant->values));
-    const int barriers = (2 + 4 * variant->stages) * (int)sizeof(uint64_t);
-    return (unsigned)(q + variant->stages * keys + barriers);
+    const int barriers = (2 + 4 * HOPPER_STAGES) * (int)sizeof(uint64_t);
+    return (unsigned)(q + HOPPER_STAGES * keys + barriers);
 }
 
 /* Returns the greatest number of keys per tile that fits shared memory and, with scores, weights and sums, a thread's
@@ -57,59 +53,46 @@ static int width_of(const hopper_variant *variant)
     const int room = SHARED - BARRIERS - cuda_hopper_rows(variant) * line_bytes(variant->size);
     const int registers =
         (variant->groups == 3 ? REGISTERS_THREE : REGISTERS) - variant->values / 2;
-    int width = room / (variant->stages * lines);
+    int width = room / (HOPPER_STAGES * lines);
     width = (int)at_most(width, registers * 4 / 3);
     width =
         (int)at_most(width, variant->bounds || variant->tables || variant->mask ? BOUNDED : MOST);
     return width / STEP * STEP;
 }
 
-static int mask_of(const tn_layout *layout)
-{
-    enum { NONE, OF_BOOL, OF_F32, OF_OPERANDS };
-    switch (layout->dtype) {
-    case TN_DTYPE_NONE: return NONE;
-    case TN_BOOL: return OF_BOOL;
-    case TN_F32: return OF_F32;
-    default: return OF_OPERANDS;
-    }
-}
-
-void cuda_hopper_variant_of(const tn_op *op, bool any_scale, hopper_variant *out)
+void cuda_hopper_variant_of(const tn_op *op, hopper_variant *out)
 {
     const tn_attention_op *at = TN_PARAMS(op, attention);
-    const int size = (int)(units(at->size, STEP) * STEP);
-    const int values = (int)(units(at->value_size, STEP) * STEP);
-    const int mask = mask_of(&op->operand[TN_ATTENTION_MASK]);
+    const int size = (int)cuda_round_up(at->size, STEP);
+    const int values = (int)cuda_round_up(at->value_size, STEP);
+    const int mask = cuda_attention_kind(&op->operand[TN_ATTENTION_MASK]);
     *out = (hopper_variant){
         .size = size < CHUNK ? CHUNK : size,
         .values = values < CHUNK ? CHUNK : values,
-        .stages = 2,
         .bounds = at->left >= 0 || mask ? 2 : at->right >= 0,
         .tables = (op->uses & (TN_ATTENTION_USES_PACKED | TN_ATTENTION_USES_LENGTHS)) != 0,
         .mask = mask,
-        .scores = at->softcap != 0 ? 2 : any_scale || mask > 1};
+        .scores = at->softcap != 0 ? 2 : !(at->scale >= FLT_MIN) || mask > 1};
     out->groups = out->size <= CHUNK && out->values <= CHUNK ? 3 : 2;
     out->width = width_of(out);
 }
 
-/* Lots whose keys and values fit a part of the second-level cache. */
+/* Returns how many heads have keys and values that fit a part of the second-level cache together. */
 static int64_t section_of(const tn_attention_op *at)
 {
     enum { CACHED = 32 << 20 };
     const double bytes = (double)at->keys * (double)(at->size + at->value_size) * sizeof(uint16_t) *
                          (double)at->groups / (double)at->heads;
-    const double lots = bytes > 0 ? CACHED / bytes : 1;
-    return lots < 1 ? 1
-                    : at_most((int64_t)at_most((int64_t)lots, INT32_MAX), at->batch * at->heads);
+    const double heads = bytes > 0 ? fmin(CACHED / bytes, INT32_MAX) : 1;
+    return heads < 1 ? 1 : at_most((int64_t)heads, at->batch * at->heads);
 }
 
 void cuda_hopper_counts_of(const tn_op *op, const hopper_variant *variant, hopper_counts *out)
 {
     const tn_attention_op *at = TN_PARAMS(op, attention);
     *out = (hopper_counts){
-        .lots = (int)(at->batch * at->heads),
-        .blocks = (int)units(at->queries, cuda_hopper_rows(variant)),
+        .all_heads = (int)(at->batch * at->heads),
+        .blocks = (int)cuda_tiles_along(at->queries, cuda_hopper_rows(variant)),
         .section = (int)section_of(at),
         .sorted = at->left >= 0 || at->right >= 0,
         .queries = (int)at->queries,
@@ -132,14 +115,14 @@ static tn_status admit_device(const tn_query *query, tn_refusal *why)
                                          "capability times ten: it uses instructions of 9.0 alone");
 }
 
-static tn_status admit_sizes(const tn_attention_op *at, tn_refusal *why)
+static tn_status admit_sizes(const tn_op *op, tn_refusal *why)
 {
-    const int64_t greater = at->size > at->value_size ? at->size : at->value_size;
+    const tn_attention_op *at = TN_PARAMS(op, attention);
+    const tn_status status = cuda_attention_admit_sizes(op, SIZE_MOST, why);
     const int64_t less = at->size < at->value_size ? at->size : at->value_size;
     const int64_t odd = at->size % TOGETHER ? at->size : at->value_size;
-    if (greater > SIZE_MOST)
-        return cuda_refuse(why, TN_REFUSE_SHAPE, "head size", SIZE_MOST, greater,
-                           "a head's sums are kept in registers");
+    if (status)
+        return status;
     if (odd % TOGETHER || less < TOGETHER)
         return cuda_refuse(why, TN_REFUSE_SHAPE, "head size", TOGETHER, odd % TOGETHER ? odd : less,
                            "head sizes must be multiples of 8: TMA reads 16 bytes at a time");
@@ -158,7 +141,8 @@ static tn_status admit_counts(const tn_op *op, tn_refusal *why)
                                  {"queries of all", op->operand[TN_ATTENTION_Q].shape[2]},
                                  {"keys of all", op->operand[TN_ATTENTION_K].shape[2]},
                                  {"shift", at->shift < 0 ? -at->shift : at->shift}};
-    const double tiles = (double)at->batch * (double)at->heads * (double)units(at->queries, CHUNK);
+    const double tiles =
+        (double)at->batch * (double)at->heads * (double)cuda_tiles_along(at->queries, CHUNK);
     if (at->batch < 1 || at->heads < 1 || at->queries < 1 || at->keys < 1)
         return cuda_refuse(why, TN_REFUSE_SHAPE, "elements", 1, 0, "the problem is empty");
     tn_status status =
@@ -168,7 +152,7 @@ static tn_status admit_counts(const tn_op *op, tn_refusal *why)
                                                   (int64_t)tiles, "split queries or the batch");
 }
 
-/* TMA reads rows at multiples of 16 bytes. Its page wants strides that are not less than a row. */
+/* TMA requires rows that begin at multiples of 16 bytes, and strides of at least a row. */
 static tn_status admit_operand(const tn_op *op, int32_t operand, const char *name, tn_refusal *why)
 {
     enum { STRIDE_BITS = 39 };
@@ -210,7 +194,7 @@ tn_status cuda_hopper_admit(const tn_kernel_row *row, const tn_query *query, tn_
     (void)row;
     tn_status status = admit_device(query, why);
     if (!status)
-        status = admit_sizes(TN_PARAMS(query->op, attention), why);
+        status = admit_sizes(query->op, why);
     if (!status)
         status = admit_counts(query->op, why);
     if (!status)
@@ -234,32 +218,36 @@ static double tiles_of(const hopper_counts *counts, const hopper_variant *varian
     return sum / LOOKS;
 }
 
-/* Operations per microsecond of a multiprocessor, as measured on an H200 (docs/kernels/hopper-attention.md). */
+/* The time of a block of rows besides its tiles of keys, in microseconds (docs/kernels/hopper-attention.md). */
+static const double block_us = 2;
+
+/* Operations per microsecond of a multiprocessor of an H200 for the tiles of keys: with block_us, they give the
+ * speeds of docs/kernels/hopper-attention.md within 4 %, and that with a bool mask. Head sizes of 192, other masks and
+ * scores with a softcap or a scale that is not positive were not measured. */
 static double rate_of(const hopper_variant *variant)
 {
     const int greater = variant->size > variant->values ? variant->size : variant->values;
-    const double rate = greater <= 64    ? 3.9e6
-                        : greater <= 96  ? 4.3e6
+    const double rate = greater <= 64    ? 4.1e6
+                        : greater <= 96  ? 4.4e6
                         : greater <= 128 ? 4.9e6
-                        : greater <= 192 ? 5.4e6
-                                         : 5.9e6;
-    return variant->mask || variant->scores ? rate * 0.6 : rate;
+                        : greater <= 192 ? 5.3e6
+                                         : 5.7e6;
+    return variant->mask ? rate * 0.27 : variant->scores ? rate * 0.6 : rate;
 }
 
 double cuda_hopper_cost(const tn_kernel_row *row, const tn_query *query)
 {
     enum { PROCESSORS = 132 };
-    static const double block_us = 2; /* around the tiles of a block, measured likewise */
     const int64_t found = query->device ? query->device->multi_processor_count : 0;
     const double processors = (double)(found > 0 ? found : PROCESSORS);
     const tn_attention_op *at = TN_PARAMS(query->op, attention);
     hopper_variant variant;
     hopper_counts counts;
-    if (admit_sizes(at, NULL) || admit_counts(query->op, NULL))
+    if (admit_sizes(query->op, NULL) || admit_counts(query->op, NULL))
         return 0; /* costs are asked for before `admit`; other sizes have no tiles */
-    cuda_hopper_variant_of(query->op, false, &variant);
+    cuda_hopper_variant_of(query->op, &variant);
     cuda_hopper_counts_of(query->op, &variant, &counts);
-    const double blocks = (double)counts.lots * (double)counts.blocks;
+    const double blocks = (double)counts.all_heads * (double)counts.blocks;
     const double flops =
         2.0 * cuda_hopper_rows(&variant) * variant.width * (variant.size + variant.values);
     const double each = block_us + tiles_of(&counts, &variant) * flops / rate_of(&variant);

@@ -1,11 +1,13 @@
 #include "texts.h"
 
 CUDA_TEXT_DECLARE(args_h);
+CUDA_TEXT_DECLARE(block_cuh);
 CUDA_TEXT_DECLARE(common_cuh);
 CUDA_TEXT_DECLARE(functions_cuh);
 CUDA_TEXT_DECLARE(philox_h);
 
 const cuda_text cuda_text_of_args = CUDA_TEXT(args_h, "args.h");
+const cuda_text cuda_text_of_block = CUDA_TEXT(block_cuh, "block.cuh");
 const cuda_text cuda_text_of_common = CUDA_TEXT(common_cuh, "common.cuh");
 const cuda_text cuda_text_of_functions = CUDA_TEXT(functions_cuh, "functions.cuh");
 const cuda_text cuda_text_of_philox = CUDA_TEXT(philox_h, "philox.h");

@@ -20,9 +20,9 @@ typedef struct cuda_text {
     extern const unsigned char cuda_text_##symbol[]; \
     extern const size_t cuda_text_##symbol##_size
 
-/* Texts that several units share: args.h, common.cuh, functions.cuh, and tenon/module/philox.h. */
-extern const cuda_text cuda_text_of_args, cuda_text_of_common, cuda_text_of_functions,
-    cuda_text_of_philox;
+/* Texts that several units share: args.h, block.cuh, common.cuh, functions.cuh, and tenon/module/philox.h. */
+extern const cuda_text cuda_text_of_args, cuda_text_of_block, cuda_text_of_common,
+    cuda_text_of_functions, cuda_text_of_philox;
 
 /* What is compiled together: texts in order, up to the first NULL. The last one names the unit. Units are compared
  * by address, so each is defined once. */

@@ -84,7 +84,7 @@ DEVICE void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" :::
 template <int LEFT> DEVICE void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(LEFT) : "memory"); }
 
 /* Orders the compiler's use of accumulators after a wait. */
-template <int N> DEVICE void wgmma_own(f32 (&sums)[N])
+template <int N> DEVICE void wgmma_fence_sums(f32 (&sums)[N])
 {
 #pragma unroll
     for (int i = 0; i < N; i++)

@@ -70,6 +70,15 @@ tn_status cuda_admit_counts(const cuda_count *counts, size_t number, int64_t mos
     return TN_OK;
 }
 
+tn_status cuda_admit_bytes(const char *what, double bytes, double most, const char *text,
+                           tn_refusal *why)
+{
+    return bytes <= most
+               ? TN_OK
+               : cuda_refuse(why, TN_REFUSE_MEMORY, what, bytes < 9e18 ? (int64_t)bytes : INT64_MAX,
+                             (int64_t)most, text);
+}
+
 tn_status cuda_admit_alignment(const tn_query *query, tn_refusal *why)
 {
     for (int32_t i = 0; i < query->op->count; i++) {

@@ -15,6 +15,18 @@ int64_t cuda_bytes_of(tn_dtype dtype);
 bool cuda_is_float(tn_dtype dtype); /* f16, bf16, f32, f64 */
 bool cuda_is_whole(tn_dtype dtype); /* integers and bool   */
 
+/* Returns the number of tiles of `side` that cover a size. */
+static inline int64_t cuda_tiles_along(int64_t size, int64_t side)
+{
+    return size / side + (size % side != 0);
+}
+
+/* Returns the least multiple of `side` that is not less than a size. */
+static inline int64_t cuda_round_up(int64_t size, int64_t side)
+{
+    return cuda_tiles_along(size, side) * side;
+}
+
 /* Returns the index type for that many items, including the steps of a grid beyond them. */
 const char *cuda_index_of(int64_t count);
 
@@ -70,6 +82,10 @@ typedef struct cuda_count {
 } cuda_count;
 tn_status cuda_admit_counts(const cuda_count *counts, size_t number, int64_t most, const char *text,
                             tn_refusal *why);
+
+/* Refuses workspace of more than `most` bytes; `bytes` is a double, which no size of an op overflows. */
+tn_status cuda_admit_bytes(const char *what, double bytes, double most, const char *text,
+                           tn_refusal *why);
 
 /* The unit of random numbers, and its options: OUT, KIND, INDEX. */
 extern const cuda_unit cuda_random_unit;

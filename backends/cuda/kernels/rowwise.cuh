@@ -2,35 +2,16 @@
  * holds PER elements of the row in registers, so that it is read once, and FULL says that they are exactly
  * the row's; if PER is 0, the row is longer and is read again in each pass. A thread has VECTOR neighbouring
  * elements at a time, which are read and written at once if AT_ONCE; PER is a multiple of VECTOR. */
-enum { BLOCK = 256, WARP = 32, GROUPS = BLOCK / GROUP, WARPS = GROUP / WARP };
-
-struct summed {
-    template <typename A> DEVICE A of(A a, A b) { return a + b; }
-};
-struct greatest {
-    template <typename A> DEVICE A of(A a, A b) { return a > b ? a : b; }
-};
+enum { GROUPS = BLOCK / GROUP };
 
 /* Less than every finite number. */
 DEVICE f32 lowest(f32) { return -__int_as_float(0x7F800000); }
 DEVICE f64 lowest(f64) { return -__longlong_as_double(0x7FF0000000000000ll); }
 
-/* Combines the values of all threads of a group in a fixed order. Every thread gets the result. */
+/* Combines the values of all threads of a group. Every thread gets the result. */
 template <typename JOIN, typename A> DEVICE A together(A value)
 {
-    for (int far = WARP / 2; far > 0; far /= 2)
-        value = JOIN::of(value, __shfl_xor_sync(0xFFFFFFFFu, value, far));
-#if GROUP > 32
-    __shared__ A part[WARPS];
-    if (threadIdx.x % WARP == 0)
-        part[threadIdx.x / WARP] = value;
-    __syncthreads();
-    value = part[0];
-    for (int i = 1; i < WARPS; i++)
-        value = JOIN::of(value, part[i]);
-    __syncthreads();
-#endif
-    return value;
+    return combined<JOIN, GROUP>(value);
 }
 
 /* Reads N neighbours, at once if WHOLE. */

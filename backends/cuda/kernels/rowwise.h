@@ -7,8 +7,9 @@
 
 #include "tenon/module/op/elementwise.h"
 
-/* rowwise.cuh, a part of these operators' units. */
+/* rowwise.cuh; CUDA_ROWWISE_PARTS are parts of these operators' units. */
 extern const cuda_text cuda_text_of_rowwise;
+#define CUDA_ROWWISE_PARTS &cuda_text_of_block, &cuda_text_of_rowwise
 
 /* How threads share a row. */
 typedef struct cuda_sharing {

@@ -14,9 +14,12 @@ static const cuda_unit unit = {{&cuda_text_of_args, &cuda_text_of_matmul_args, &
 /* Side lengths of tiles. */
 enum { NARROW = 16, WIDE = 32 };
 
-int64_t cuda_tiles_along(int64_t size, int64_t side)
+int64_t cuda_matmul_lanes(int64_t size, int64_t each)
 {
-    return size / side + (size % side != 0);
+    int64_t lanes = 1;
+    while (lanes < CUDA_THREADS && lanes * each < size)
+        lanes *= 2;
+    return lanes;
 }
 
 /* At most as many as out has elements. */

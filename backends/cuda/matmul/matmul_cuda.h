@@ -8,8 +8,9 @@
 /* matmul_args.h, a part of this operator's units. */
 extern const cuda_text cuda_text_of_matmul_args;
 
-/* Returns the number of tiles of that side length that cover a size. */
-int64_t cuda_tiles_along(int64_t size, int64_t side);
+/* Returns the threads of a block along a line of `size`, with `each` per thread: a power of two, at most CUDA_THREADS, and
+ * not more than needed. */
+int64_t cuda_matmul_lanes(int64_t size, int64_t each);
 
 /* Returns whether out's stride down a column is smaller than along a row. */
 bool cuda_matmul_by_columns(const tn_op *op);

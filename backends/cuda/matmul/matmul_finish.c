@@ -8,14 +8,12 @@ static const cuda_text text = CUDA_TEXT(matmul_finish_cu, "matmul_finish.cu");
 static const cuda_unit unit = {{&cuda_text_of_args, &cuda_text_of_matmul_args, &cuda_text_of_common,
                                 &cuda_text_of_functions, &text}};
 
-enum { AT_ONCE = 32 }; /* bytes of a thread's sums; must match the kernel */
-
 /* Out's rows, or its columns if out is column-major. */
 typedef struct lines {
     int32_t down, along; /* dimension numbers */
     int64_t count, size;
     int64_t each;  /* elements per thread */
-    int64_t lanes; /* threads of a block along one line: a power of two, not more than needed */
+    int64_t lanes; /* threads of a block along one line */
 } lines;
 
 int64_t cuda_finish_sum_bytes(const tn_op *op)
@@ -29,14 +27,12 @@ static lines lines_of(const tn_op *op)
     const tn_matmul_op *mm = TN_PARAMS(op, matmul);
     const bool by_columns = cuda_matmul_by_columns(op);
     const int32_t m = mm->batch_rank, n = m + 1;
-    lines out = {by_columns ? n : m,
-                 by_columns ? m : n,
-                 by_columns ? mm->n : mm->m,
-                 by_columns ? mm->m : mm->n,
-                 AT_ONCE / cuda_finish_sum_bytes(op),
-                 1};
-    while (out.lanes < CUDA_THREADS && out.lanes * out.each < out.size)
-        out.lanes *= 2;
+    lines out = {.down = by_columns ? n : m,
+                 .along = by_columns ? m : n,
+                 .count = by_columns ? mm->n : mm->m,
+                 .size = by_columns ? mm->m : mm->n,
+                 .each = CUDA_FINISH_BYTES / cuda_finish_sum_bytes(op)};
+    out.lanes = cuda_matmul_lanes(out.size, out.each);
     return out;
 }
 

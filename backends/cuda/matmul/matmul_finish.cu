@@ -24,7 +24,7 @@ template <typename T> DEVICE complex_of<T> operator+(complex_of<T> a, complex_of
 }
 
 typedef work<OUT>::type SUM;
-enum { BLOCK = 256, EACH = (int)(32 / sizeof(SUM)) };
+enum { BLOCK = 256, EACH = (int)(CUDA_FINISH_BYTES / sizeof(SUM)) };
 
 struct row {
     const SUM *sums;

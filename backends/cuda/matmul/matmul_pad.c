@@ -10,9 +10,6 @@ static const cuda_unit unit = {{&cuda_text_of_args, &text_of_args, &cuda_text_of
 
 const cuda_case cuda_pad_case = {&unit, "matmul_pad", "-default-device\n"};
 
-/* Must match the kernel: units of 16 bytes, chunks of a thread. */
-enum { UNITS = 8, DEEP = 4 };
-
 tn_status cuda_pad_plan(const tn_run *run, cuda_kernel **out, tn_error *err)
 {
     return cuda_kernel_beside(run, &cuda_pad_case, "copies of operands", out, err);
@@ -52,14 +49,13 @@ void cuda_pad_describe(const tn_layout *from, const tn_layout *to, int32_t along
         .whole_lines = (int)to->shape[line],
         .from_line = from->stride[line] * units,
         .to_line = to->stride[line] * units,
-        .lanes = 1,
     };
     const int64_t matrices = describe_batch(from, to, units, out);
     /* A line that begins at any unit of a chunk. */
-    const int64_t chunks = cuda_tiles_along((int64_t)out->whole + UNITS - 1, UNITS);
-    while (out->lanes < CUDA_THREADS && out->lanes * DEEP < chunks)
-        out->lanes *= 2;
-    out->tiles_across = (unsigned)cuda_tiles_along(chunks, (int64_t)out->lanes * DEEP);
+    const int64_t chunks =
+        cuda_tiles_along((int64_t)out->whole + CUDA_PAD_UNITS - 1, CUDA_PAD_UNITS);
+    out->lanes = (int)cuda_matmul_lanes(chunks, CUDA_PAD_CHUNKS);
+    out->tiles_across = (unsigned)cuda_tiles_along(chunks, (int64_t)out->lanes * CUDA_PAD_CHUNKS);
     out->tiles_down = (unsigned)cuda_tiles_along(out->whole_lines, CUDA_THREADS / out->lanes);
     out->tiles = out->tiles_across * out->tiles_down * (unsigned)matrices;
 }

@@ -2,7 +2,7 @@
  * aligned chunks of 16 bytes of a line. A chunk that is inside the line on both sides is read as one or two
  * aligned chunks and shifted into place; chunks at the ends of a line are copied unit by unit. Nothing outside a line is read
  * or written. */
-enum { BLOCK = 256, UNITS = 8, DEEP = 4 };
+enum { BLOCK = 256, UNITS = CUDA_PAD_UNITS, DEEP = CUDA_PAD_CHUNKS };
 typedef pack<u32, 4> eight; /* units */
 
 /* A line, as far as a thread copies it. */

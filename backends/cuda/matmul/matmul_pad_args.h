@@ -6,6 +6,9 @@
 #include "../kernels/args.h"
 #endif
 
+/* A thread of matmul_pad.cu writes CUDA_PAD_CHUNKS chunks of CUDA_PAD_UNITS units, which are 16 bytes. */
+enum { CUDA_PAD_UNITS = 8, CUDA_PAD_CHUNKS = 4 };
+
 /* A copy of the lines of matrices to lines of another length. Sizes and strides are in units of two bytes; a matrix
  * has less than 2^30 of them. Units that are written but not read become 0. */
 typedef struct cuda_pad_args {

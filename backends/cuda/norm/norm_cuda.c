@@ -5,8 +5,8 @@
 
 CUDA_TEXT_DECLARE(norm_cu);
 static const cuda_text text = CUDA_TEXT(norm_cu, "norm.cu");
-static const cuda_unit unit = {{&cuda_text_of_args, &cuda_text_of_common, &cuda_text_of_functions,
-                                &cuda_text_of_rowwise, &text}};
+static const cuda_unit unit = {
+    {&cuda_text_of_args, &cuda_text_of_common, &cuda_text_of_functions, CUDA_ROWWISE_PARTS, &text}};
 
 static tn_status plan_norm(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
 {

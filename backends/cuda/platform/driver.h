@@ -28,8 +28,6 @@ typedef unsigned cu_tensor_map_interleave;
 typedef unsigned cu_tensor_map_swizzle;
 typedef unsigned cu_tensor_map_promotion;
 typedef unsigned cu_tensor_map_fill;
-typedef uint32_t cu_uint32;
-typedef uint64_t cu_uint64;
 typedef unsigned long long cu_deviceptr;
 typedef void *cu_context;
 typedef void *cu_stream;

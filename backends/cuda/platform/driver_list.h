@@ -177,9 +177,9 @@
     X(graph_instantiate, cuGraphInstantiateWithFlags,                                              \
       (cu_graph_exec * out, cu_graph graph, unsigned long long flags))                             \
     X(tensor_map, cuTensorMapEncodeTiled,                                                          \
-      (cu_tensor_map * out, cu_tensor_map_type type, cu_uint32 rank, void *memory,                 \
-       const cu_uint64 *sizes, const cu_uint64 *strides, const cu_uint32 *box,                     \
-       const cu_uint32 *steps, cu_tensor_map_interleave interleave, cu_tensor_map_swizzle swizzle, \
+      (cu_tensor_map * out, cu_tensor_map_type type, uint32_t rank, void *memory,                  \
+       const uint64_t *sizes, const uint64_t *strides, const uint32_t *box, const uint32_t *steps, \
+       cu_tensor_map_interleave interleave, cu_tensor_map_swizzle swizzle,                         \
        cu_tensor_map_promotion promotion, cu_tensor_map_fill fill))
 
 #endif

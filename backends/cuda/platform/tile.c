@@ -4,14 +4,14 @@ static cu_result describe(const cuda_driver *driver, const cuda_tile *tile)
 {
     enum { COLUMNS = 64, BYTES = sizeof(uint16_t), RANK = 4, UNIT = 16 };
     const tn_layout *layout = tile->layout;
-    const cu_uint32 box[RANK] = {COLUMNS, (cu_uint32)tile->rows, 1, 1}, steps[RANK] = {1, 1, 1, 1};
+    const uint32_t box[RANK] = {COLUMNS, (uint32_t)tile->rows, 1, 1}, steps[RANK] = {1, 1, 1, 1};
     const cu_tensor_map_type type = layout->dtype == TN_F16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
                                                             : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
-    cu_uint64 sizes[RANK], strides[RANK];
+    uint64_t sizes[RANK], strides[RANK];
     for (int d = 0; d < RANK; d++) {
         const int64_t stride = layout->stride[RANK - 1 - d];
-        sizes[d] = (cu_uint64)layout->shape[RANK - 1 - d];
-        strides[d] = sizes[d] == 1 ? UNIT : (cu_uint64)stride * BYTES;
+        sizes[d] = (uint64_t)layout->shape[RANK - 1 - d];
+        strides[d] = sizes[d] == 1 ? UNIT : (uint64_t)stride * BYTES;
     }
     return driver->tensor_map(tile->out, type, RANK, tile->memory, sizes, strides + 1, box, steps,
                               CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,

@@ -329,8 +329,11 @@ static void compile_hopper(void)
     if (strcmp(architecture, "sm_90a") != 0)
         return;
     for (int i = 0; i < 4; i++) {
-        *TN_PARAMS_MUTABLE(&op, attention) = (tn_attention_op){
-            .size = sizes[i / 2], .value_size = sizes[i / 2], .left = -1, .right = i % 2 ? 0 : -1};
+        *TN_PARAMS_MUTABLE(&op, attention) = (tn_attention_op){.size = sizes[i / 2],
+                                                               .value_size = sizes[i / 2],
+                                                               .left = -1,
+                                                               .right = i % 2 ? 0 : -1,
+                                                               .scale = 1};
         for (int32_t n = TN_ATTENTION_Q; n <= TN_ATTENTION_OUT; n++)
             op.operand[n] = dense_heads(TN_BF16, sizes[i / 2]);
         plan_problem(&cuda_hopper_row, &op);

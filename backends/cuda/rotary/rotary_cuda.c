@@ -6,7 +6,7 @@
 CUDA_TEXT_DECLARE(rotary_cu);
 static const cuda_text text = CUDA_TEXT(rotary_cu, "rotary.cu");
 static const cuda_unit unit = {
-    {&cuda_text_of_args, &cuda_text_of_common, &cuda_text_of_rowwise, &text}};
+    {&cuda_text_of_args, &cuda_text_of_common, CUDA_ROWWISE_PARTS, &text}};
 
 /* Determines how many pairs a thread rotates: what it reads of in must be aligned to its total size. */
 static cuda_sharing share_pairs(const tn_op *op)

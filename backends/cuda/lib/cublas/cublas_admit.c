@@ -61,16 +61,14 @@ static tn_status admit_bias(const tn_op *op, tn_refusal *why)
 /* If a separate kernel computes the epilogue (lt_is_finished), the library is given only the product. */
 tn_status cuda_blas_admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
-    const bool finished = lt_is_finished(query->op);
     lt_shape shape;
     tn_op sums;
-    if (finished)
-        lt_sums_of(query->op, &sums);
+    lt_sums_of(query->op, &sums);
     tn_status status = cuda_blas_admit_kind(row, query, why);
-    if (!status && !finished)
-        status = admit_bias(query->op, why);
     if (!status)
-        status = lt_shape_of(finished ? &sums : query->op, &shape, why);
+        status = admit_bias(&sums, why);
+    if (!status)
+        status = lt_shape_of(&sums, &shape, why);
     return status ? status : lt_admit_following(row, query->op, why);
 }
 
@@ -80,10 +78,8 @@ tn_status cuda_blas_admit_padded(const tn_kernel_row *row, const tn_query *query
     tn_status status = cuda_blas_admit(row, query, why);
     if (status)
         return status;
-    if (lt_is_finished(query->op))
-        lt_sums_of(query->op, &sums);
-    return lt_admit_pads(lt_is_finished(query->op) ? &sums : query->op,
-                         lt_sums_bytes(query->op) > 0, why);
+    lt_sums_of(query->op, &sums);
+    return lt_admit_pads(&sums, lt_sums_bytes(query->op) > 0, why);
 }
 
 /* For 8-bit products, rows of A and columns of B must be contiguous, and sizes, strides and alignment

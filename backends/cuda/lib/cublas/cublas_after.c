@@ -40,11 +40,10 @@ enum { LINE_TOGETHER = 8 };
 static int64_t line_of(const tn_op *op)
 {
     const tn_matmul_op *mm = TN_PARAMS(op, matmul);
-    const int64_t size = cuda_matmul_by_columns(op) ? mm->m : mm->n;
-    return (size + LINE_TOGETHER - 1) / LINE_TOGETHER * LINE_TOGETHER;
+    return cuda_round_up(cuda_matmul_by_columns(op) ? mm->m : mm->n, LINE_TOGETHER);
 }
 
-/* An f32 layout with out's order of rows and columns, whose lines are aligned to 16 bytes. */
+/* An f32 layout with out's order of rows and columns, whose lines are aligned to 32 bytes. */
 static tn_layout lines_as(const tn_op *op)
 {
     const tn_matmul_op *mm = TN_PARAMS(op, matmul);
@@ -67,6 +66,8 @@ static tn_layout lines_as(const tn_op *op)
 void lt_sums_of(const tn_op *op, tn_op *out)
 {
     *out = *op;
+    if (!lt_is_finished(op))
+        return;
     out->uses &= ~(uint64_t)(TN_MATMUL_USES_BIAS | TN_MATMUL_USES_ACTIVATION);
     TN_PARAMS_MUTABLE(out, matmul)->activation = TN_ACT_NONE;
     out->operand[TN_MATMUL_BIAS] = (tn_layout){.dtype = TN_DTYPE_NONE};
@@ -100,15 +101,13 @@ tn_status lt_admit_following(const tn_kernel_row *row, const tn_op *op, tn_refus
     if (cuda_finish_tiles(op) > INT32_MAX)
         return cuda_refuse(why, TN_REFUSE_SHAPE, "tiles", INT32_MAX, cuda_finish_tiles(op),
                            "what follows sums takes at most 2147483647 parts of rows");
-    const double bytes = lt_sums_bytes(op), most = 1 << 30;
-    if (bytes > most)
-        return cuda_refuse(why, TN_REFUSE_MEMORY, "sums", bytes < 9e18 ? (int64_t)bytes : INT64_MAX,
-                           (int64_t)most,
-                           "sums of f32 take at most 1 GiB of workspace: give A in parts");
-    if (bytes > 0)
+    const double bytes = lt_sums_bytes(op);
+    const tn_status status = cuda_admit_bytes(
+        "sums", bytes, 0x1p30, "sums of f32 take at most 1 GiB of workspace: split A", why);
+    if (!status && bytes > 0)
         (void)snprintf(why->text, sizeof why->text,
                        "sums of f32 go to %.0f bytes of workspace, and a kernel of Tenon's does "
                        "what follows",
                        bytes);
-    return TN_OK;
+    return status;
 }

@@ -11,8 +11,8 @@
 /* Returns whether the op is such a product. */
 bool lt_is_finished(const tn_op *op);
 
-/* Writes the product alone, as given to the library: sums of f32, or complex sums of out's dtype,
- * without bias and activation. */
+/* Writes what is given to the library: of such a product the sums alone, of f32, or complex ones of out's dtype, without
+ * bias and activation; any other op as it is. */
 void lt_sums_of(const tn_op *op, tn_op *out);
 
 /* Returns the workspace for the sums, which precedes the library's; 0 if the sums go to out. A multiple of 256. The

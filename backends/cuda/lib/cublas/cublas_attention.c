@@ -6,7 +6,8 @@
 #include "tenon/module/op/attention.h"
 #include "tenon/module/op/matmul.h"
 
-/* Of 16 bits: sums in f32, which are not split. Of f32 and f64 cuBLASLt may split them. */
+/* Returns the row that computes the products: for 16 bits with sums of f32 that are not split. cuBLASLt may split sums of
+ * f32 and f64. */
 static const tn_kernel_row *product_of(const tn_op *op)
 {
     return cuda_bytes_of(op->operand[TN_ATTENTION_Q].dtype) == 2 ? &cuda_lt_half_whole_rows[0].row
@@ -30,13 +31,15 @@ static tn_status plan(const tn_run *run, void **out, uint64_t *out_bytes, tn_err
     return cuda_math_plan(run, product_of(run->op), out, out_bytes, err);
 }
 
-/* Both products, six launches, and scores and weights that are written and read. Never predicted to be faster than
- * cuda.attention.own, which takes no memory for scores: tuning finds where it is (docs/cuda.md). */
+/* Counts the launches, both products, and scores and weights that are written and read; 0 if the row does not support the
+ * counts. Is always longer than the time of cuda.attention.own, which needs no memory for scores: only tuning selects
+ * this row (docs/cuda.md). */
 static double estimate(const tn_kernel_row *row, const tn_query *query)
 {
-    enum { LAUNCHES = 6, LAUNCH = 4 };
     tn_op ops[2];
-    double us = LAUNCHES * LAUNCH + 2 * cuda_math_bytes(query->op) / row->bytes_per_us;
+    if (cuda_math_admit_counts(query->op, NULL))
+        return 0;
+    double us = row->overhead_us + 2 * cuda_math_bytes(query->op) / row->bytes_per_us;
     cuda_math_products(query->op, &ops[0], &ops[1]);
     for (int i = 0; i < 2; i++) {
         const tn_matmul_op *mm = TN_PARAMS(&ops[i], matmul);
@@ -57,14 +60,10 @@ const tn_kernel_row cuda_lt_attention_row = {
     .version = 1,
     .dtypes = cuda_float_dtypes,
     .numerics = TN_NUM_RUN_TO_RUN,
-    .honours = TN_ATTENTION_USES_WINDOW | TN_ATTENTION_USES_MASK | TN_ATTENTION_USES_ADDITIVE |
-               TN_ATTENTION_USES_GROUPS | TN_ATTENTION_USES_SOFTCAP | TN_ATTENTION_USES_SINKS |
-               TN_ATTENTION_USES_LSE | TN_ATTENTION_USES_DROPOUT | TN_ATTENTION_USES_PACKED |
-               TN_ATTENTION_USES_LENGTHS | TN_ATTENTION_USES_PAGES | TN_ATTENTION_USES_VALUE_SIZE |
-               TN_ATTENTION_USES_STRIDES | TN_ATTENTION_USES_OUT_DTYPE | TN_ATTENTION_USES_OFFSET,
+    .honours = CUDA_ATTENTION_USES,
     .flops_per_us = 5e7,
     .bytes_per_us = 3e6,
-    .overhead_us = 30,
+    .overhead_us = 24, /* six launches */
     .alignment = CUDA_VECTOR,
     .admit = admit,
     .workspace = workspace,

@@ -1,6 +1,7 @@
 #include "cublas_cost.h"
 
 #include "../../kernels/layout.h"
+#include "cublas_shape.h"
 #include "tenon/module/op/matmul.h"
 
 int64_t cuda_blas_aligned(const tn_layout *layout)
@@ -17,9 +18,7 @@ int64_t cuda_blas_aligned(const tn_layout *layout)
 /* Returns the alignment of an operand's lines, of their beginnings and ends. */
 static int64_t aligned_ends(const tn_layout *layout)
 {
-    const int32_t along =
-        layout->rank -
-        (layout->stride[layout->rank - 1] == 1 || layout->shape[layout->rank - 1] == 1 ? 1 : 2);
+    const int32_t along = lt_along(layout);
     const int64_t bytes = layout->shape[along] * cuda_bytes_of(layout->dtype);
     int64_t aligned = cuda_blas_aligned(layout);
     while (layout->shape[along] > 1 && bytes % aligned != 0)
@@ -28,8 +27,8 @@ static int64_t aligned_ends(const tn_layout *layout)
 }
 
 /* Returns the part of its speed that a product of 16 bits reaches if lines of A, B or out begin or end at less than 16
- * bytes. On an H200 bf16 4097 cubed had 132 TFLOP/s, 4098 and 4100 cubed 218 and 215, and 4104 cubed 714; 2049 to 2056
- * cubed 100, 157, 156 and 638. */
+ * bytes. On an H200 bf16 4097 cubed had 133 TFLOP/s, 4098 and 4100 cubed 216, and 4104 cubed 699; 2049, 2050, 2052 and
+ * 2056 cubed had 102, 157, 156 and 639 (docs/benchmarks.md). */
 static double aligned_share(const tn_op *op)
 {
     int64_t aligned = CUDA_VECTOR;

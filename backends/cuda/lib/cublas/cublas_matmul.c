@@ -201,19 +201,10 @@ static bool pads_operands(const tn_kernel_row *row)
     return ((const lt_row *)row)->pads;
 }
 
-/* Writes what the library computes, before operands are copied. */
-static void sums_of(const tn_op *op, tn_op *out)
-{
-    if (lt_is_finished(op))
-        lt_sums_of(op, out);
-    else
-        *out = *op;
-}
-
 /* Writes the product that the row gives to the library, and the copies that precede it. */
 static void product_of(const tn_kernel_row *row, const tn_op *op, tn_op *out, lt_pads *pads)
 {
-    sums_of(op, out);
+    lt_sums_of(op, out);
     *pads = (lt_pads){.from[TN_MATMUL_OUT] = out->operand[TN_MATMUL_OUT]};
     if (pads_operands(row))
         lt_pad(out, lt_sums_bytes(op) > 0, pads);
@@ -251,7 +242,7 @@ double lt_cost(const tn_kernel_row *row, const tn_query *query)
     const double moved = (double)mm->m * (double)mm->n * (double)mm->matrices * (double)each;
     const bool finished = lt_is_finished(query->op);
     tn_op sums;
-    sums_of(query->op, &sums);
+    lt_sums_of(query->op, &sums);
     if (!finished && !cuda_blas_is_misaligned(&sums))
         return 0;
     const double work = pads_operands(row) ? lt_pads_us(row, &sums, lt_sums_bytes(query->op) > 0)

@@ -18,7 +18,8 @@ typedef struct lt_row {
 /* Returns the workspace that a plan may request: as much as kernels for this size can use. */
 uint64_t lt_workspace(const tn_kernel_row *row, const tn_query *query);
 
-/* A row's `cost`, for products that another kernel finishes (cublas_after.h); otherwise returns 0. */
+/* A row's `cost`, for products that another kernel finishes (cublas_after.h) or whose 16-bit operands are misaligned;
+ * otherwise returns 0. */
 double lt_cost(const tn_kernel_row *row, const tn_query *query);
 
 tn_status lt_plan(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err);

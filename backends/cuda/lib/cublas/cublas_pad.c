@@ -10,13 +10,7 @@ enum { TOGETHER = 8, ROOM_ALIGNMENT = 256 };
 
 static int64_t rounded(int64_t size)
 {
-    return (size + TOGETHER - 1) / TOGETHER * TOGETHER;
-}
-
-/* Returns the dimension along which an operand's elements are contiguous. */
-static int32_t along_of(const tn_layout *layout)
-{
-    return layout->rank - (lt_lies_by_rows(layout) ? 1 : 2);
+    return cuda_round_up(size, TOGETHER);
 }
 
 /* The sizes that have to be rounded up: the elements of an operand are contiguous along them, and lines that are not whole
@@ -63,7 +57,7 @@ static void round_sizes(tn_op *io)
 /* Makes a copy's layout dense, with aligned lines; returns its bytes. */
 static double pad_layout(const tn_layout *from, tn_layout *io)
 {
-    const int32_t along = along_of(from), line = 2 * io->rank - 3 - along;
+    const int32_t along = lt_along(from), line = 2 * io->rank - 3 - along;
     const int64_t length = rounded(io->shape[along]);
     double matrix = (double)length * (double)io->shape[line];
     io->alignment = TN_OP_ALIGNMENT_MAX;
@@ -126,7 +120,6 @@ static void list_copied(const lt_pads *pads, char *out, size_t size)
 
 tn_status lt_admit_pads(const tn_op *op, bool own_out, tn_refusal *why)
 {
-    const double most = 1 << 30;
     char names[24];
     lt_pads pads;
     tn_op padded = *op;
@@ -138,10 +131,10 @@ tn_status lt_admit_pads(const tn_op *op, bool own_out, tn_refusal *why)
         return cuda_refuse(why, TN_REFUSE_SHAPE, "sizes", TOGETHER, 1,
                            "with this epilogue, the size of out's lines, or their number if A is "
                            "column-major, must be a multiple of 8");
-    if (pads.bytes > most)
-        return cuda_refuse(why, TN_REFUSE_MEMORY, "copies",
-                           pads.bytes < 9e18 ? (int64_t)pads.bytes : INT64_MAX, (int64_t)most,
-                           "aligned copies take at most 1 GiB of workspace");
+    const tn_status status = cuda_admit_bytes(
+        "copies", pads.bytes, 0x1p30, "aligned copies take at most 1 GiB of workspace", why);
+    if (status)
+        return status;
     const size_t used = why ? strlen(why->text) : 0;
     list_copied(&pads, names, sizeof names);
     if (why)
@@ -176,11 +169,11 @@ tn_status lt_pad_plan_make(const tn_run *run, const lt_pads *pads, const tn_op *
         out->copied[i] = pads->copied[i];
         out->at[i] = pads->at[i];
         if (pads->copied[i] && (i != TN_MATMUL_OUT || product->uses & TN_MATMUL_USES_BETA))
-            cuda_pad_describe(&pads->from[i], to, along_of(&pads->from[i]), true, &out->in[i]);
+            cuda_pad_describe(&pads->from[i], to, lt_along(&pads->from[i]), true, &out->in[i]);
     }
     if (pads->copied[TN_MATMUL_OUT]) {
         const tn_layout *to = &pads->from[TN_MATMUL_OUT];
-        cuda_pad_describe(&product->operand[TN_MATMUL_OUT], to, along_of(to), false, &out->back);
+        cuda_pad_describe(&product->operand[TN_MATMUL_OUT], to, lt_along(to), false, &out->back);
     }
     return lt_pads_any(pads) ? cuda_pad_plan(run, &out->kernel, err) : TN_OK;
 }

@@ -9,11 +9,18 @@ bool lt_is_empty(const tn_op *op)
     return mm->m == 0 || mm->n == 0 || mm->matrices == 0;
 }
 
-bool lt_lies_by_rows(const tn_layout *layout)
+int32_t lt_along(const tn_layout *layout)
 {
     const int32_t r = layout->rank - 2, c = layout->rank - 1;
     return layout->stride[c] == 1 || layout->shape[c] == 1 ||
-           (layout->shape[r] > 1 && layout->stride[r] != 1);
+                   (layout->shape[r] > 1 && layout->stride[r] != 1)
+               ? c
+               : r;
+}
+
+bool lt_lies_by_rows(const tn_layout *layout)
+{
+    return lt_along(layout) == layout->rank - 1;
 }
 
 /* Merges the batch dimensions from `first` on into one with the stride `*stride` between matrices; returns false if

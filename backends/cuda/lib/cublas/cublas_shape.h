@@ -23,6 +23,9 @@ typedef struct lt_shape {
     bool out_by_rows;
 } lt_shape;
 
+/* Returns the dimension along which an operand's elements are contiguous: the last, if its rows are, or the one before. */
+int32_t lt_along(const tn_layout *layout);
+
 /* Returns whether rows, and not columns, are contiguous in an operand. */
 bool lt_lies_by_rows(const tn_layout *layout);
 

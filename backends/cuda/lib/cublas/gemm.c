@@ -210,13 +210,12 @@ static tn_status gemm_run(const tn_run *run, tn_error *err)
     return status;
 }
 
-/* For a batch without a single stride, each call adds its overhead. For others with aligned operands, 0 means that
- * the row's figures apply. For misaligned operands of 16 bits, cuBLAS comes before cuBLASLt: on an H200 the first answer of
- * cuBLASLt's heuristics was as fast or slower (f16 831 x 23 x 2909: 525 us beside 11). */
+/* For a batch without a single stride, each call adds its overhead. 0, for other products of aligned operands, means that
+ * the row's figures apply. Products of misaligned 16-bit operands that take less than about a millisecond rank before
+ * cuBLASLt's: on an H200, the first answer of its heuristics was as fast or slower. */
 static double estimate_gemm(const tn_kernel_row *row, const tn_query *query)
 {
-    const double sooner =
-        1.5; /* than cuBLASLt, whose answer for misaligned operands is no better */
+    const double sooner = 1.5;
     const bool misaligned = cuda_blas_is_misaligned(query->op);
     lt_shape shape;
     if (lt_shape_split(query->op, &shape, NULL) || (shape.outer == 0 && !misaligned))
