@@ -58,7 +58,7 @@ static tn_status parse_shape(const char *text, operands *out, const char **out_e
 typedef struct tree {
     const tn_einsum_path *path;
     int32_t operands;
-    int32_t parts[OPERANDS_MOST][2]; /* terms that each step contracts; -1: none */
+    int32_t parts[2 * OPERANDS_MOST][2]; /* terms that each step contracts; -1: none */
 } tree;
 
 static void make_tree(const tn_einsum_path *path, int32_t count, tree *out)
@@ -212,7 +212,8 @@ int run_einsum_path(const command *self, int count, char **arguments)
         {"EQUATION SHAPES", NULL,
          "such as ij,jk,kl->il 10x20,20x30,30x5; the shape of a number is empty", NULL, &words, 2},
         {"--strategy", "S",
-         "left, greedy, optimal, dp, random-greedy, auto or auto-hq instead of the settings' one",
+         "left, greedy, branch-1, branch-2, branch-all, optimal, dp, random-greedy, "
+         "random-greedy-128, auto or auto-hq instead of the settings' one",
          NULL, &strategy, 1},
         {"--json", NULL, "print JSON", &as_json, NULL, 0},
     };

@@ -100,29 +100,35 @@ static tn_tensor infer(const char *equation, const tn_tensor *const *operands, i
 /* The equation of each step, and what remains, fit the operands that are left. */
 static void check_steps(const tn_einsum_args *args, const tn_einsum_path *path)
 {
-    int64_t shapes[OPERANDS][TN_TENSOR_NDIM_MAX], shape[TN_TENSOR_NDIM_MAX];
-    tn_tensor made[OPERANDS];
+    int64_t shapes[2 * OPERANDS][TN_TENSOR_NDIM_MAX], shape[TN_TENSOR_NDIM_MAX];
+    tn_tensor made[2 * OPERANDS];
     const tn_tensor *left[OPERANDS];
-    memcpy(left, args->operands, (size_t)args->count * sizeof left[0]);
-    for (int32_t i = 0; i < args->count - 1; i++) {
-        const tn_einsum_step *step = tn_einsum_path_step(path, (size_t)i);
-        const tn_tensor *const pair[] = {left[step->first], left[step->second]};
+    const tn_einsum_step *step;
+    int32_t count = args->count;
+    memcpy(left, args->operands, (size_t)count * sizeof left[0]);
+    for (size_t i = 0; args->count > 1 && (step = tn_einsum_path_step(path, i)); i++) {
+        const int32_t pair_count = step->second < 0 ? 1 : 2;
+        const tn_tensor *const pair[] = {left[step->first],
+                                         left[pair_count == 1 ? 0 : step->second]};
         int32_t kept = 0;
-        made[i] = infer(step->equation, pair, 2, shapes[i]);
-        for (int32_t k = 0; k < args->count - i; k++) {
+        made[i] = infer(step->equation, pair, pair_count, shapes[i]);
+        for (int32_t k = 0; k < count; k++) {
             if (k != step->first && k != step->second)
                 left[kept++] = left[k];
         }
         left[kept++] = &made[i];
+        count = kept;
         require(infer(step->remaining, left, kept, shape).ndim == args->out->ndim);
         for (int32_t k = 0; k < args->out->ndim; k++)
             require(shape[k] == args->out->shape[k]);
     }
+    require(count == 1);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const char *const strategies[] = {"left", "greedy", "optimal", "auto", "random-greedy"};
+    static const char *const strategies[] = {"left", "greedy",   "optimal",    "auto",
+                                             "dp",   "branch-2", "branch-all", "random-greedy"};
     static input in;
     int64_t shape[TN_TENSOR_NDIM_MAX], elements = 1;
     int32_t ndim;
@@ -136,7 +142,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                            .equation = in.equation,
                            .operands = in.operands,
                            .count = in.count,
-                           .strategy = strategies[size % 5]};
+                           .strategy = strategies[size % 8]};
     if (tn_einsum_shape(&args, shape, &ndim, &err)) {
         check_error(&err);
         return 0;

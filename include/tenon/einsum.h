@@ -36,14 +36,18 @@ typedef struct tn_einsum_args {
     size_t struct_size;
     const char *equation;
     const tn_tensor *const *operands;
-    const tn_tensor *out;  /* has the labels' sizes; must not overlap an operand */
-    int32_t count;         /* number of operands, at least 1 */
-    int32_t path_count;    /* pairs in `path`: count - 1; 0 without a path */
-    const int32_t *path;   /* positions of the pairs, in the form of tn_einsum_step; NULL: search */
+    const tn_tensor *out; /* has the labels' sizes; must not overlap an operand */
+    int32_t count;        /* number of operands, at least 1 */
+    int32_t path_count;   /* steps in `path`; 0 without a path */
+    const int32_t *path; /* two numbers for each step, `first` and `second` of tn_einsum_step: count
+                             - 1 pairs, and any number of steps of one operand, which only change the
+                             positions; NULL: search */
     const char *strategy;  /* how to search; NULL: as the settings opt_einsum.enabled and
                              opt_einsum.strategy say */
     uint64_t memory_limit; /* bytes of intermediate results; 0: no limit */
-    uint64_t seed;         /* of the strategy random-greedy */
+    uint64_t seed;         /* of random searches */
+    uint64_t search_ns;    /* how long random searches are repeated, in nanoseconds, so that their
+                             number depends on the machine; 0: as often as the strategy says */
     tn_stream *stream;     /* NULL: the calling thread's current stream of the tensors' device */
     void *workspace;       /* memory on that device for intermediate results, aligned to 64 bytes;
                              NULL: allocated */
@@ -53,20 +57,30 @@ TN_ENDS_WITH(tn_einsum_args, workspace_bytes);
 
 /* Strategies:
  *
- * left            the first two operands, then the result and the next; opt_einsum.enabled=false
- * greedy          the pair that shrinks most, as opt_einsum's "greedy"
- * optimal         the least cost of all orders; at most 64 operands, and fails if its memory of
- *                 4 million partial orders is exceeded
- * dp              the same among orders that multiply only operands with a common label; or greedy,
- *                 if that is cheaper
- * random-greedy   the best of 32 greedy searches with random choices
- * auto            optimal as long as that is quick, else dp, else greedy
- * auto-hq         the same with 100 times the comparisons and 16 times the memory, then 128 random
- *                 searches
+ * left               the first two operands, then the result and the next; opt_einsum.enabled=false
+ * greedy             the pair that shrinks most, as opt_einsum's "greedy"
+ * branch-1           in depth along the best pair of each partial order, as opt_einsum's "branch-1";
+ *                    at most 256 operands
+ * branch-2           the same along the two best pairs, at most 20 million
+ * branch-all         the same along all pairs, at most 20 million
+ * optimal            the least cost of all orders; at most 64 operands, and fails if its memory of
+ *                    4 million partial orders is exceeded
+ * dp                 the same among orders that multiply only operands with a common label; or greedy,
+ *                    if that is cheaper
+ * random-greedy      the best of 32 greedy searches with random choices
+ * random-greedy-128  the best of 128
+ * auto               optimal as long as that is quick, else dp, else branch-1 for up to 16 operands,
+ *                    else greedy
+ * auto-hq            optimal or dp with 100 times the comparisons and 16 times the memory, else
+ *                    random-greedy-128
+ *
+ * The searches in depth and the random ones return the order of greedy or, if that takes at most
+ * 60,000 comparisons, of dp, where that is cheaper.
  *
  * The cost of a pair is the number of combinations of its labels' values, doubled if a label is
- * summed. A label that one operand of the pair alone has counts as if it were summed together with
- * the pair, though it is summed before. */
+ * summed. A label that one operand alone has is summed in a step before the pair, which costs twice
+ * the operand's elements, unless the other operand's labels are all in this one: then it is summed
+ * with the pair, and costs nothing more. */
 
 /* Fails with TN_INVALID_ARGUMENT for an invalid equation, size, path or strategy, naming the label,
  * the operands and the sizes; with TN_REFUSED if the operands are on different devices, out is
@@ -82,9 +96,9 @@ TN_API tn_status tn_einsum(const tn_context *context, const tn_einsum_args *args
 TN_API tn_status tn_einsum_shape(const tn_einsum_args *args, int64_t *out_shape, int32_t *out_ndim,
                                  tn_error *err);
 
-/* One pair, in the order in which they are contracted. The positions count the operands that are
- * left: those of a pair are removed, and the result is appended. An equation with one operand has one
- * step, with second = -1. */
+/* A step, in the order in which they are computed: a pair, or the sum of an operand over labels that
+ * it alone has, with second = -1. The positions count the operands that are left: those of a step are
+ * removed, and the result is appended. An equation with one operand has one step. */
 typedef struct tn_einsum_step {
     size_t struct_size;
     int32_t first;

@@ -147,13 +147,41 @@ def test_costs_against_opt_einsum(random):
         known = sorted({*"".join(parts)})
         equation = ",".join(parts) + "->" + "".join(known[:random.integers(0, 3)])
         shapes = [tuple(int(sizes[one]) for one in part) for part in parts]
-        for strategy in ("auto", "greedy", "dp") + (("optimal",) if len(parts) < 7 else ()):
+        for strategy in ("auto", "greedy", "dp", "branch-1", "branch-2") + (
+                ("auto-hq", "branch-all", "optimal") if len(parts) < 6 else ()):
             path, theirs = package.contract_path(equation, *shapes, shapes=True, optimize=strategy)
-            if any(len(pair) != 2 for pair in path):
-                continue  # its dp lists the sum of one operand as a step; here that is part of a pair's step
             ours = tenon.einsum_path(equation, *shapes, strategy=strategy)[1]
             assert ours.opt_cost <= theirs.opt_cost, (equation, shapes, strategy)
-            assert tenon.einsum_path(equation, *shapes, path=path)[1].opt_cost == theirs.opt_cost
+            counted = package.contract_path(equation, *shapes, shapes=True, optimize=ours.path)[1].opt_cost
+            assert counted == ours.opt_cost, (equation, shapes, strategy)
+            assert tenon.einsum_path(equation, *shapes, path=path)[1].opt_cost <= theirs.opt_cost
+
+
+def test_paths_of_other_packages(random):
+    """Steps of one operand, and of more than two."""
+    operands = [random.integers(-4, 5, shape).astype("float64") for shape in ((2, 3), (3, 4), (4, 5), (5, 2))]
+    wanted = numpy.einsum("ab,bc,cd,da->", *operands)
+    for path in ([(0, 1, 2, 3)], [(1,), (0, 2, 3), (0, 1)], [(3, 0, 1), (1, 0)], [(0, 1), (2, 1, 0)], [(0,), (3, 1), (0, 1, 2)]):
+        assert tenon.einsum("ab,bc,cd,da->", *operands, path=path) == wanted, path
+    for path in ([(0, 1, 2)], [()], [(0, 1, 2, 4)], [(0, 1, 2, 2)]):
+        with pytest.raises(tenon.errors.InvalidArgumentError, match="path"):
+            tenon.einsum("ab,bc,cd,da->", *operands, path=path)
+
+
+def test_labels_of_one_operand_are_steps():
+    path, info = tenon.einsum_path("abx,bc,cdy->ad", (4, 5, 6), (5, 3), (3, 7, 2))
+    assert path == [(0,), (0, 2), (0,), (0, 1)] and info.opt_cost == 240 + 120 + 84 + 168
+    assert [step.equation for step in info.steps] == ["abx->ab", "bc,ab->ac", "cdy->cd", "ac,cd->ad"]
+    assert tenon.einsum_path("abx,bc,cdy->ad", (4, 5, 6), (5, 3), (3, 7, 2), path=path)[1].opt_cost == info.opt_cost
+
+
+def test_random_search_has_a_time():
+    chain = ",".join("abcdefghijklmnopqrstuvwxyz"[i] + "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[i * 7 % 26] for i in range(26)) + "->"
+    shapes = [(2, 3)] * 26
+    greedy = tenon.einsum_path(chain, *shapes, strategy="greedy")[1].opt_cost
+    assert tenon.einsum_path(chain, *shapes, strategy="random-greedy", search_time=0.02)[1].opt_cost <= greedy
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="search_time"):
+        tenon.einsum_path(chain, *shapes, strategy="random-greedy", search_time=-1)
 
 
 def test_tensors_of_torch(random):

@@ -19,8 +19,8 @@ _DIMS_MAX = 32
 
 
 class EinsumStep:
-    """A pair that is contracted: its positions among the remaining operands, equation, cost, elements of the result, and
-    the problem and the kernel of each call of an operator."""
+    """A pair that is contracted, or an operand that is summed before: its positions among the remaining operands, equation,
+    cost, elements of the result, and the problem and the kernel of each call of an operator."""
 
     __slots__ = ("pair", "equation", "remaining", "cost", "elements", "problems", "kernels")
 
@@ -36,7 +36,7 @@ class EinsumStep:
 
 
 class EinsumPath:
-    """How an einsum is computed. `path` lists the pairs; `opt_cost`, `naive_cost`, `speedup`, `largest_intermediate` and
+    """How an einsum is computed. `path` lists the positions of each step; `opt_cost`, `naive_cost`, `speedup`, `largest_intermediate` and
     `eq` have the names that opt_einsum gives them."""
 
     __slots__ = ("path", "eq", "strategy", "opt_cost", "naive_cost", "largest_intermediate", "workspace_bytes", "steps")
@@ -87,8 +87,23 @@ def _parse(given: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
     return equation, given[:2 * pairs:2]
 
 
+def _numbers(path: Any, count: int) -> list[int]:
+    """The steps of a path as C has them: pairs, and (position, -1) for one operand. More operands than two are contracted
+    from left to right."""
+    numbers = []
+    for step in path:
+        at = sorted(_given.number("path", one, 0, 4096) for one in step)
+        if not at:
+            raise errors.invalid(f"path: expected positions in each step, got {path}")
+        numbers += at[:2] if len(at) > 1 else (at[0], -1)
+        for done, one in enumerate(at[2:], 2):
+            numbers += (one - done, count - done)
+        count -= len(at) - 1
+    return numbers
+
+
 def _make_args(equation: str, tensors: Sequence[_abi.Tensor], strategy: str | None, path: Any,
-               memory_limit: int | None, seed: int) -> tuple[Any, Any]:
+               memory_limit: int | None, seed: int, search_time: float | None) -> tuple[Any, Any]:
     """The args struct without out, and what it points to."""
     addresses = (c_void_p * max(1, len(tensors)))(*map(addressof, tensors))
     text = _given.text("equation", equation)
@@ -98,26 +113,22 @@ def _make_args(equation: str, tensors: Sequence[_abi.Tensor], strategy: str | No
     args.strategy = word
     args.memory_limit = _given.number("memory_limit", memory_limit or 0, 0, 2**64 - 1)
     args.seed = _given.number("seed", seed, 0, 2**64 - 1)
+    args.search_ns = _given.number("search_time", round((search_time or 0) * 1e9), 0, 2**63 - 1)
     numbers = None
     if path is not None:
-        pairs = [tuple(pair) for pair in path]
-        if len(tensors) == 1 and pairs == [(0,)]:  # as einsum_path names the step of one operand
-            pairs = []
-        if any(len(pair) != 2 for pair in pairs):
-            raise errors.invalid(f"path: expected pairs, got {pairs}")
-        flat = [_given.number("path", at, 0, 4096) for pair in pairs for at in pair]
+        flat = _numbers(path, len(tensors))
         numbers = (c_int32 * max(1, len(flat)))(*flat)
-        args.path, args.path_count = addressof(numbers), len(pairs)
+        args.path, args.path_count = addressof(numbers), len(flat) // 2
     return args, (addresses, text, word, numbers, tensors)
 
 
 def _einsum_call(*operands: Any, out: Any = None, strategy: str | None = None, path: Any = None,
-                 memory_limit: int | None = None, seed: int = 0) -> Call:
+                 memory_limit: int | None = None, seed: int = 0, search_time: float | None = None) -> Call:
     equation, operands = _parse(operands)
     if not operands:
         raise errors.invalid(f'einsum: expected operands of "{equation}", got none')
     tensors = [view(one) for one in operands]
-    args, kept = _make_args(equation, tensors, strategy, path, memory_limit, seed)
+    args, kept = _make_args(equation, tensors, strategy, path, memory_limit, seed, search_time)
     shape, ndim = (c_int64 * _DIMS_MAX)(), c_int32()
     call(lib.tn_einsum_shape, byref(args), shape, byref(ndim))
     kind = kind_of(operands[0])
@@ -131,13 +142,14 @@ _einsum_call.__name__ = "einsum"  # for messages
 
 
 def einsum(*given: Any, out: Any = None, strategy: str | None = None, path: Any = None,
-           memory_limit: int | None = None, seed: int = 0) -> Any:
+           memory_limit: int | None = None, seed: int = 0, search_time: float | None = None) -> Any:
     """Sums products of arrays over the labels that the result does not have: `einsum("ij,jk->ik", a, b)`, or
     `einsum(a, [0, 1], b, [1, 2], [0, 2])`, whose labels may be any integers up to 50000.
 
-    `strategy` is how the order of contraction is searched: "left", "greedy", "optimal", "dp", "random-greedy", "auto" or
-    "auto-hq"; None: as the settings opt_einsum.enabled and opt_einsum.strategy say. `path` gives the order instead, as
-    `einsum_path` returns it. `memory_limit` limits the bytes of intermediate results.
+    `strategy` is how the order of contraction is searched: "left", "greedy", "branch-1", "branch-2", "branch-all", "optimal",
+    "dp", "random-greedy", "random-greedy-128", "auto" or "auto-hq"; None: as the settings opt_einsum.enabled and
+    opt_einsum.strategy say. Random searches follow `seed`, and are repeated for `search_time` seconds if that is given. `path`
+    gives the order instead, as `einsum_path` returns it. `memory_limit` limits the bytes of intermediate results.
 
     >>> import numpy, tenon
     >>> a, b = numpy.ones((2, 3)), numpy.ones((3, 4))
@@ -147,7 +159,7 @@ def einsum(*given: Any, out: Any = None, strategy: str | None = None, path: Any 
     3.0
     """
     return run(make(_einsum_call, given, dict(out=out, strategy=strategy, path=path, memory_limit=memory_limit,
-                                              seed=seed)))
+                                              seed=seed, search_time=search_time)))
 
 
 def _shaped(shape: Sequence[int]) -> _abi.Tensor:
@@ -159,7 +171,7 @@ def _shaped(shape: Sequence[int]) -> _abi.Tensor:
 
 
 def einsum_path(*given: Any, strategy: str | None = None, path: Any = None, memory_limit: int | None = None,
-                seed: int = 0) -> tuple[list[tuple[int, ...]], EinsumPath]:
+                seed: int = 0, search_time: float | None = None) -> tuple[list[tuple[int, ...]], EinsumPath]:
     """The path of an `einsum`, and its costs, without computing anything. A tuple of integers may stand for an f32 array of
     that shape.
 
@@ -172,7 +184,7 @@ def einsum_path(*given: Any, strategy: str | None = None, path: Any = None, memo
     """
     equation, operands = _parse(given)
     tensors = [_shaped(one) if isinstance(one, tuple) else view(one) for one in operands]
-    args, _kept = _make_args(equation, tensors, strategy, path, memory_limit, seed)
+    args, _kept = _make_args(equation, tensors, strategy, path, memory_limit, seed, search_time)
     address = take(lib.tn_einsum_explain, settings.context(), byref(args))
     try:
         info = _abi.EinsumPathInfo()

@@ -414,10 +414,9 @@ tn_status tn_einsum_explain(const tn_context *context, const tn_einsum_args *arg
         path->info.strategy = c.order.strategy;
         path->info.workspace_bytes = c.bytes;
         path->equation = tni_einsum_write(&c.sum);
-        path->steps = tni_alloc_zeroed((size_t)args->count, sizeof *path->steps);
-        path->info.steps = path->steps ? (size_t)(args->count > 1 ? args->count - 1 : 1) : 0;
+        path->steps = tni_alloc_zeroed(2 * (size_t)args->count, sizeof *path->steps);
         status = path->equation && path->steps
-                     ? tni_einsum_describe(&c.sum, &c.order, path->steps, err)
+                     ? tni_einsum_describe(&c.sum, &c.order, path->steps, &path->info.steps, err)
                      : tni_einsum_no_memory(err, "an explanation");
     }
     if (!status)

@@ -23,6 +23,7 @@ typedef struct tni_einsum {
     int64_t *size;    /* of each index */
     uint32_t *symbol; /* of each index: a character */
     uint64_t *sets;   /* [terms + 1][words]: indices of more than one value; of each term */
+    uint64_t *alone;  /* [terms + 1][words]: those of `sets` that no other term has; of out, none */
     int32_t *ndim;    /* [terms + 1] */
     int32_t (*axes)[TN_TENSOR_NDIM_MAX]; /* [terms + 1]: the index of each dimension */
 } tni_einsum;
@@ -32,12 +33,28 @@ static inline uint64_t *tni_einsum_set(const tni_einsum *sum, int32_t term)
     return sum->sets + (size_t)term * (size_t)sum->words;
 }
 
+static inline uint64_t *tni_einsum_alone(const tni_einsum *sum, int32_t term)
+{
+    return sum->alone + (size_t)term * (size_t)sum->words;
+}
+
+/* Removes the lowest index from a word of a set, which is not 0, and returns its number. */
+static inline int32_t tni_einsum_take_index(uint64_t *bits)
+{
+    const int32_t lowest = __builtin_ctzll(*bits);
+    *bits &= *bits - 1;
+    return lowest;
+}
+
 /* Parses the equation for the operands' shapes, which must be valid. The caller releases *out. */
 tn_status tni_einsum_parse(const tn_einsum_args *args, tni_einsum *out, tn_error *err);
 void tni_einsum_release(tni_einsum *sum);
 
 /* Adds to the sets, which are zeroed, all indices of each term, and notes whether one is empty. */
 void tni_einsum_make_sets(tni_einsum *sum);
+
+/* Appends the symbols of a term's dimensions. */
+void tni_einsum_write_axes(const tni_einsum *sum, int32_t term, tni_buffer *to);
 
 /* Appends the symbols of the indices of a set, in ascending order of the characters. */
 void tni_einsum_write_set(const tni_einsum *sum, const uint64_t *set, tni_buffer *to);
@@ -46,7 +63,8 @@ void tni_einsum_write_set(const tni_einsum *sum, const uint64_t *set, tni_buffer
 double tni_einsum_values(const tni_einsum *sum, const uint64_t *set);
 
 /* An order of contraction: pairs of terms. The operands are terms 0 to terms - 1, and the result of
- * pair i is term terms + i. */
+ * pair i is term terms + i. An index that one operand alone has is summed before the operand's pair,
+ * unless the pair's other operand has only indices of this one: then it is summed with the pair. */
 typedef struct tni_einsum_order {
     int32_t count; /* terms - 1 */
     int32_t (*pairs)[2];
@@ -64,12 +82,28 @@ typedef struct tni_einsum_left {
 tn_status tni_einsum_left_init(const tni_einsum *sum, tni_einsum_left *out, tn_error *err);
 void tni_einsum_left_release(tni_einsum_left *left);
 
+/* What contracting a pair costs: of the sums before, 0 if there is none, and of the pair itself. */
+typedef struct tni_einsum_pair_cost {
+    double before[2];
+    double pair;
+} tni_einsum_pair_cost;
+
 /* Contracts terms a and b into the next term, and returns the cost. */
-double tni_einsum_left_pair(tni_einsum_left *left, int32_t a, int32_t b);
+tni_einsum_pair_cost tni_einsum_left_pair(tni_einsum_left *left, int32_t a, int32_t b);
 
 /* Sum of the costs of the pairs of an order. */
 tn_status tni_einsum_cost(const tni_einsum *sum, const tni_einsum_order *order, double *out,
                           tn_error *err);
+
+/* Replaces the pairs of `best` by those of `order` if they cost less than *cost, which is that of
+ * `best`. */
+tn_status tni_einsum_keep_cheaper(const tni_einsum *sum, const tni_einsum_order *order,
+                                  tni_einsum_order *best, double *cost, tn_error *err);
+
+/* Makes an order from left to right, or from args->path. */
+void tni_einsum_order_from_left(tni_einsum_order *order);
+tn_status tni_einsum_order_given(const tn_einsum_args *args, tni_einsum_order *order,
+                                 tn_error *err);
 
 /* Finds an order as the arguments and settings say. The caller releases it. */
 tn_status tni_einsum_search(const tn_context *context, const tn_einsum_args *args,
@@ -80,16 +114,21 @@ void tni_einsum_order_release(tni_einsum_order *order);
 tn_status tni_einsum_greedy(const tni_einsum *sum, double temperature, uint64_t seed,
                             tni_einsum_order *out, tn_error *err);
 
+/* Searches in depth along the `branches` most promising pairs of each partial order, or along all
+ * for 0, until `visits` pairs were visited. */
+tn_status tni_einsum_branch(const tni_einsum *sum, int32_t branches, double visits,
+                            tni_einsum_order *out, tn_error *err);
+
 /* Exhaustive search over orders that cost at most `most`, the cost of the order that *out has, which
- * remains if none is better. Without `outer`, pairs without a common index are multiplied only if nothing else is left of
- * them. */
+ * remains if none is better. Without `outer`, pairs without a common index are multiplied only if
+ * nothing else is left of them. */
 typedef struct tni_einsum_exact_args {
     bool outer;
     double most;
     double visits;  /* pairs of partial orders to visit */
     size_t entries; /* partial orders to keep */
 } tni_einsum_exact_args;
-/* *out_found is false if a limit was exceeded; then *out is unspecified. */
+/* *out_found is false if a limit was exceeded; then *out is unchanged. */
 tn_status tni_einsum_exact(const tni_einsum *sum, const tni_einsum_exact_args *how,
                            tni_einsum_order *out, bool *out_found, tn_error *err);
 
@@ -104,10 +143,10 @@ typedef struct tni_einsum_path_step {
 /* The equation with explicit output and without "..."; NULL if out of memory. */
 char *tni_einsum_write(const tni_einsum *sum);
 
-/* Sets the positions, cost, elements and equations of each step, which are zeroed. The caller
- * releases the texts, also if this fails. */
+/* Sets the positions, cost, elements and equations of each step, which are zeroed; 2 * terms are
+ * enough. The caller releases the texts, also if this fails. */
 tn_status tni_einsum_describe(const tni_einsum *sum, const tni_einsum_order *order,
-                              tni_einsum_path_step *steps, tn_error *err);
+                              tni_einsum_path_step *steps, size_t *out_count, tn_error *err);
 
 /* What a step's calls are for. */
 typedef enum tni_einsum_mode {

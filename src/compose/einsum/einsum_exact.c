@@ -16,12 +16,14 @@ typedef struct part {
     double values;    /* elements of its result */
     uint32_t from[2]; /* parts; unused for a single operand */
     bool closed;      /* no other operand has an index of it */
+    bool summing; /* an operand with indices of its own, which its pair may sum with the others */
 } part;
 
 typedef struct search {
     const tni_einsum *sum;
     const tni_einsum_exact_args *how;
     size_t words;
+    uint64_t *holders; /* of each index: the operands that have it */
     double bound;
     double visits;
     part *parts;
@@ -62,18 +64,22 @@ static tn_status grow_table(search *s, tn_error *err)
     return TN_OK;
 }
 
-/* Sets s->result to the indices that `members` share with out or with another operand. Returns
+/* Sets s->result to those of the indices `of` that out or another operand than `members` has. Returns
  * whether no other operand has one of them. */
-static bool find_result(search *s, uint64_t members)
+static bool find_result(search *s, uint64_t members, const uint64_t *of)
 {
-    const tni_einsum *sum = s->sum;
+    const uint64_t *out = tni_einsum_set(s->sum, s->sum->terms);
     bool closed = true;
-    for (size_t i = 0; i < s->words; i++) {
-        uint64_t inside = 0, outside = 0;
-        for (int32_t term = 0; term < sum->terms; term++)
-            *(members >> term & 1 ? &inside : &outside) |= tni_einsum_set(sum, term)[i];
-        s->result[i] = inside & (outside | tni_einsum_set(sum, sum->terms)[i]);
-        closed = closed && !(inside & outside);
+    for (size_t word = 0; word < s->words; word++) {
+        uint64_t result = of[word] & out[word];
+        for (uint64_t bits = of[word]; bits;) {
+            const int32_t at = tni_einsum_take_index(&bits);
+            if (!(s->holders[word * 64 + (size_t)at] & ~members))
+                continue;
+            result |= UINT64_C(1) << at;
+            closed = false;
+        }
+        s->result[word] = result;
     }
     return closed;
 }
@@ -99,42 +105,67 @@ static tn_status add_part(search *s, const part *made, size_t place, tn_error *e
     return 2 * s->count > s->table_size ? grow_table(s, err) : TN_OK;
 }
 
+/* Sets s->involved to the indices of two parts. Returns whether they share one. */
+static bool find_involved(search *s, size_t a, size_t b)
+{
+    const uint64_t *x = set_of(s, a), *y = set_of(s, b);
+    uint64_t both = 0;
+    for (size_t i = 0; i < s->words; i++) {
+        both |= x[i] & y[i];
+        s->involved[i] = x[i] | y[i];
+    }
+    return both;
+}
+
+static bool has_all_involved(const search *s, size_t index)
+{
+    return memcmp(set_of(s, index), s->involved, s->words * sizeof *s->involved) == 0;
+}
+
+/* What the pair costs beside its parts. The indices that an operand alone has are counted with its
+ * part; if the operand has all other indices of the pair as well, the pair is summed with them. */
+static double pair_cost(const search *s, size_t a, size_t b, const uint64_t *result)
+{
+    if ((s->parts[a].summing && has_all_involved(s, a)) ||
+        (s->parts[b].summing && has_all_involved(s, b)))
+        return 0;
+    uint64_t summed = 0;
+    for (size_t i = 0; i < s->words; i++)
+        summed |= s->involved[i] & ~result[i];
+    return tni_einsum_values(s->sum, s->involved) * (summed ? 2 : 1);
+}
+
 /* Combines two parts without a common operand, if the cost is within the bound and below the least
  * cost found so far for the same operands. */
 static tn_status combine(search *s, size_t a, size_t b, tn_error *err)
 {
     const double before = s->parts[a].cost + s->parts[b].cost;
-    const uint64_t *x = set_of(s, a), *y = set_of(s, b);
-    uint64_t both = 0, more = 0;
+    if (before > s->bound)
+        return TN_OK;
     part made = {.members = s->parts[a].members | s->parts[b].members,
                  .from = {(uint32_t)a, (uint32_t)b}};
+    if (!find_involved(s, a, b) && !s->how->outer && !(s->parts[a].closed && s->parts[b].closed))
+        return TN_OK;
     const size_t place = place_of(s, made.members);
     part *known = s->table[place] ? &s->parts[s->table[place] - 1] : NULL;
-    if (before >= (known ? known->cost : s->bound))
+    if (known && before >= known->cost)
         return TN_OK;
-    for (size_t i = 0; i < s->words; i++) {
-        both |= x[i] & y[i];
-        s->involved[i] = x[i] | y[i];
+    if (known) {
+        made.cost = before + pair_cost(s, a, b, set_of(s, s->table[place] - 1));
+        made.closed = known->closed;
+        made.values = known->values;
+    } else {
+        made.closed = find_result(s, made.members, s->involved);
+        made.cost = before + pair_cost(s, a, b, s->result);
+        made.values = tni_einsum_values(s->sum, s->result);
     }
-    if (!both && !s->how->outer && !(s->parts[a].closed && s->parts[b].closed))
-        return TN_OK;
-    made.cost = before + tni_einsum_values(s->sum, s->involved);
-    if (made.cost > s->bound || (known && made.cost >= known->cost))
-        return TN_OK;
-    const uint64_t *result = known ? set_of(s, s->table[place] - 1) : s->result;
-    made.closed = known ? known->closed : find_result(s, made.members);
-    made.values = known ? known->values : tni_einsum_values(s->sum, s->result);
-    for (size_t i = 0; i < s->words; i++)
-        more |= s->involved[i] & ~result[i];
-    made.cost += more ? made.cost - before : 0;
     /* A further contraction, unless this is the last, costs at least the elements. */
     const bool last = made.members == UINT64_MAX >> (64 - s->sum->terms);
-    if (made.cost + (last ? 0 : made.values) > s->bound)
+    if (made.cost + (last ? 0 : made.values) > s->bound || (known && made.cost >= known->cost))
         return TN_OK;
     if (!known)
         return add_part(s, &made, place, err);
-    if (made.cost < known->cost)
-        *known = made;
+    *known = made;
     return TN_OK;
 }
 
@@ -160,23 +191,31 @@ static tn_status combine_sizes(search *s, int32_t small, int32_t large, tn_error
     return TN_OK;
 }
 
+/* Adds the part of one operand, whose own indices are summed. */
+static tn_status add_operand(search *s, int32_t term, tn_error *err)
+{
+    const uint64_t *set = tni_einsum_set(s->sum, term), *alone = tni_einsum_alone(s->sum, term);
+    part made = {.members = UINT64_C(1) << term};
+    made.closed = find_result(s, made.members, set);
+    for (size_t i = 0; i < s->words; i++) {
+        made.summing = made.summing || alone[i];
+        s->result[i] = set[i] & ~alone[i];
+    }
+    made.cost = made.summing ? 2 * tni_einsum_values(s->sum, set) : 0;
+    made.values = tni_einsum_values(s->sum, s->result);
+    return add_part(s, &made, place_of(s, made.members), err);
+}
+
 /* Searches within the bound. */
 static tn_status search_within(search *s, tn_error *err)
 {
     const int32_t terms = s->sum->terms;
-    tn_status status = TN_OK;
     s->count = 0;
     if (s->table)
         memset(s->table, 0, s->table_size * sizeof *s->table);
-    for (int32_t term = 0; term < terms && !status; term++) {
-        part one = {.members = UINT64_C(1) << term};
-        one.closed = find_result(s, one.members);
-        memcpy(s->result, tni_einsum_set(s->sum, term), s->words * sizeof *s->result);
-        one.values = tni_einsum_values(s->sum, s->result);
-        status = s->table ? TN_OK : grow_table(s, err);
-        if (!status)
-            status = add_part(s, &one, place_of(s, one.members), err);
-    }
+    tn_status status = s->table ? TN_OK : grow_table(s, err);
+    for (int32_t term = 0; term < terms && !status; term++)
+        status = add_operand(s, term, err);
     s->begin[1] = 0;
     s->begin[2] = s->count;
     for (int32_t size = 2; size <= terms && !status && !s->exceeded; size++) {
@@ -227,17 +266,32 @@ static tn_status search_all(search *s, tni_einsum_order *out, bool *out_found, t
     return status;
 }
 
+static void find_holders(search *s)
+{
+    for (int32_t term = 0; term < s->sum->terms; term++) {
+        for (size_t word = 0; word < s->words; word++) {
+            for (uint64_t bits = tni_einsum_set(s->sum, term)[word]; bits;)
+                s->holders[word * 64 + (size_t)tni_einsum_take_index(&bits)] |= UINT64_C(1) << term;
+        }
+    }
+}
+
 tn_status tni_einsum_exact(const tni_einsum *sum, const tni_einsum_exact_args *how,
                            tni_einsum_order *out, bool *out_found, tn_error *err)
 {
     search s = {.sum = sum, .how = how, .words = (size_t)sum->words};
-    s.involved = tni_alloc_zeroed(2 * s.words, sizeof *s.involved);
-    s.result = s.involved ? s.involved + s.words : NULL;
-    tn_status status =
-        s.involved ? search_all(&s, out, out_found, err) : tni_einsum_no_memory(err, "a search");
+    tn_status status = TN_OK;
+    s.holders = tni_alloc_zeroed((64 + 2) * s.words, sizeof *s.holders);
+    if (s.holders) {
+        s.involved = s.holders + 64 * s.words;
+        s.result = s.involved + s.words;
+        find_holders(&s);
+        status = search_all(&s, out, out_found, err);
+    } else
+        status = tni_einsum_no_memory(err, "a search");
     tni_release(s.parts);
     tni_release(s.sets);
     tni_release(s.table);
-    tni_release(s.involved);
+    tni_release(s.holders);
     return status;
 }

@@ -245,11 +245,16 @@ static tn_status run_pair(executor *e, int32_t pair, uint64_t *keep, tn_error *e
     const bool last = pair == e->calls.run->order->count - 1;
     tni_einsum_view *x = &e->x, *y = &e->y, *to = &e->views[made];
     x->block = y->block = -1;
-    tni_einsum_left_pair(&e->left, a, b);
+    const tni_einsum_pair_cost cost = tni_einsum_left_pair(&e->left, a, b);
     find_kept(e, a, b, made, keep);
+    const int32_t first = e->calls.step, second = first + (cost.before[0] > 0);
+    const int32_t last_step = second + (cost.before[1] > 0);
+    e->calls.step = cost.before[0] > 0 ? first : last_step;
     tn_status status = sum_private(e, &e->views[a], keep, x, err);
+    e->calls.step = cost.before[1] > 0 ? second : last_step;
     if (!status)
         status = sum_private(e, &e->views[b], keep, y, err);
+    e->calls.step = last_step;
     if (!status) {
         group_indices(x, y, e->left.sets + (size_t)made * (size_t)e->sum->words, &e->groups);
         const tni_einsum_list *const lists[] = {&e->groups.batch, &e->groups.rows,
@@ -279,8 +284,8 @@ static tn_status run_all(executor *e, tn_error *err)
     if (!status && e->sum->terms == 1)
         status = tni_einsum_reduce(&e->calls, &e->views[0], &e->out, err);
     for (int32_t i = 0; i < e->calls.run->order->count && !status; i++) {
-        e->calls.step = i;
         status = run_pair(e, i, keep, err);
+        e->calls.step++;
     }
     tni_release(keep);
     return status;

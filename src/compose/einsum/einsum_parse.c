@@ -21,7 +21,10 @@ typedef struct parser {
     const tn_einsum_args *args;
     tni_einsum *sum;
     int32_t *founder; /* [indices]: the operand that has it */
+    int32_t *occurs;  /* [indices]: dimensions of all operands that have it */
     int32_t known[128];
+    int32_t *table; /* of the other symbols: 1 + index, 0 for a free place */
+    uint32_t table_mask;
     int32_t ellipses; /* the most dimensions that "..." stands for */
     tn_error *err;
 } parser;
@@ -130,19 +133,26 @@ static tn_status read_part(parser *p, part *out, uint32_t *out_end)
     }
 }
 
+/* Where a symbol's index is kept: 1 + index, or 0 if the symbol is new. */
+static int32_t *find_symbol(parser *p, uint32_t symbol)
+{
+    if (symbol < 128)
+        return &p->known[symbol];
+    uint32_t at = symbol * UINT32_C(0x9E3779B1) >> 7 & p->table_mask;
+    while (p->table[at] && p->sum->symbol[p->table[at] - 1] != symbol)
+        at = (at + 1) & p->table_mask;
+    return &p->table[at];
+}
+
 /* The index of a symbol, which is added if it is new. */
 static int32_t index_of(parser *p, uint32_t symbol)
 {
     tni_einsum *sum = p->sum;
-    if (symbol < 128 && p->known[symbol])
-        return p->known[symbol] - 1;
-    for (int32_t i = 0; i < sum->indices && symbol >= 128; i++) {
-        if (sum->symbol[i] == symbol)
-            return i;
-    }
+    int32_t *found = find_symbol(p, symbol);
+    if (*found)
+        return *found - 1;
     const int32_t made = sum->indices++;
-    if (symbol < 128)
-        p->known[symbol] = made + 1;
+    *found = made + 1;
     sum->symbol[made] = symbol;
     sum->size[made] = 1;
     return made;
@@ -210,20 +220,11 @@ static tn_status read_operand(parser *p, int32_t term, uint32_t *out_end)
     const int32_t ellipsis = of.before < 0 ? 0 : ndim - of.labels;
     p->ellipses = ellipsis > p->ellipses ? ellipsis : p->ellipses;
     read_axes(p, &of, term, ellipsis);
-    for (int32_t dim = 0; dim < ndim && !status; dim++)
+    for (int32_t dim = 0; dim < ndim && !status; dim++) {
+        p->occurs[p->sum->axes[term][dim]]++;
         status = merge_size(p, term, dim);
-    return status;
-}
-
-/* Number of dimensions of all operands that have an index. */
-static int32_t occurrences(const tni_einsum *sum, int32_t index)
-{
-    int32_t found = 0;
-    for (int32_t term = 0; term < sum->terms; term++) {
-        for (int32_t dim = 0; dim < sum->ndim[term]; dim++)
-            found += sum->axes[term][dim] == index;
     }
-    return found;
+    return status;
 }
 
 /* Out of an equation without "->". */
@@ -235,7 +236,7 @@ static tn_status imply_out(parser *p)
         axes[ndim++] = index_of(p, OF_ELLIPSIS | (uint32_t)k);
     const int32_t labels_from = ndim;
     for (int32_t i = 0; i < sum->indices; i++) {
-        if (sum->symbol[i] & OF_ELLIPSIS || occurrences(sum, i) != 1)
+        if (sum->symbol[i] & OF_ELLIPSIS || p->occurs[i] != 1)
             continue;
         if (ndim == TN_TENSOR_NDIM_MAX)
             return FAIL(p, "equation \"%.200s\": out has more than %d dimensions", p->text,
@@ -349,6 +350,27 @@ static void remove_single(const tn_einsum_args *args, tni_einsum *sum)
     }
 }
 
+/* Finds the indices that one operand alone has. */
+static void find_alone(tni_einsum *sum)
+{
+    const size_t words = (size_t)sum->words;
+    uint64_t *alone = tni_einsum_alone(sum, sum->terms), once, twice;
+    for (size_t word = 0; word < words; word++) {
+        once = twice = 0;
+        for (int32_t term = 0; term <= sum->terms; term++) {
+            const uint64_t set = tni_einsum_set(sum, term)[word];
+            twice |= once & set;
+            once |= set;
+        }
+        alone[word] = once & ~twice & ~tni_einsum_set(sum, sum->terms)[word];
+    }
+    for (int32_t term = 0; term < sum->terms; term++) {
+        for (size_t word = 0; word < words; word++)
+            tni_einsum_alone(sum, term)[word] = tni_einsum_set(sum, term)[word] & alone[word];
+    }
+    memset(alone, 0, words * sizeof *alone);
+}
+
 /* Allocates everything of an einsum of at most `most` indices. */
 static tn_status alloc_sum(parser *p, size_t most, tn_error *err)
 {
@@ -358,10 +380,16 @@ static tn_status alloc_sum(parser *p, size_t most, tn_error *err)
     sum->size = tni_alloc_zeroed(most, sizeof *sum->size);
     sum->symbol = tni_alloc_zeroed(most, sizeof *sum->symbol);
     sum->sets = tni_alloc_zeroed(terms * (size_t)sum->words, sizeof *sum->sets);
+    sum->alone = tni_alloc_zeroed(terms * (size_t)sum->words, sizeof *sum->alone);
     sum->ndim = tni_alloc_zeroed(terms, sizeof *sum->ndim);
     sum->axes = tni_alloc_zeroed(terms, sizeof *sum->axes);
-    p->founder = tni_alloc_zeroed(most, sizeof *p->founder);
-    if (!sum->size || !sum->symbol || !sum->sets || !sum->ndim || !sum->axes || !p->founder)
+    p->founder = tni_alloc_zeroed(2 * most, sizeof *p->founder);
+    p->occurs = p->founder ? p->founder + most : NULL;
+    for (p->table_mask = 15; p->table_mask < 2 * most;)
+        p->table_mask = 2 * p->table_mask + 1;
+    p->table = tni_alloc_zeroed((size_t)p->table_mask + 1, sizeof *p->table);
+    if (!sum->size || !sum->symbol || !sum->sets || !sum->alone || !sum->ndim || !sum->axes ||
+        !p->founder || !p->occurs || !p->table)
         return tni_einsum_no_memory(err, "an equation");
     return TN_OK;
 }
@@ -381,9 +409,11 @@ tn_status tni_einsum_parse(const tn_einsum_args *args, tni_einsum *out, tn_error
         name_ellipses(&p);
         tni_einsum_make_sets(out);
         remove_single(args, out);
+        find_alone(out);
     } else
         tni_einsum_release(out);
     tni_release(p.founder);
+    tni_release(p.table);
     return status;
 }
 
@@ -392,9 +422,22 @@ void tni_einsum_release(tni_einsum *sum)
     tni_release(sum->size);
     tni_release(sum->symbol);
     tni_release(sum->sets);
+    tni_release(sum->alone);
     tni_release(sum->ndim);
     tni_release(sum->axes);
     *sum = (tni_einsum){0};
+}
+
+static void write_symbol(uint32_t symbol, tni_buffer *to)
+{
+    char text[4];
+    tni_buffer_add_part(to, text, encode(symbol, text));
+}
+
+void tni_einsum_write_axes(const tni_einsum *sum, int32_t term, tni_buffer *to)
+{
+    for (int32_t dim = 0; dim < sum->ndim[term]; dim++)
+        write_symbol(sum->symbol[sum->axes[term][dim]], to);
 }
 
 void tni_einsum_write_set(const tni_einsum *sum, const uint64_t *set, tni_buffer *to)
@@ -402,14 +445,15 @@ void tni_einsum_write_set(const tni_einsum *sum, const uint64_t *set, tni_buffer
     uint32_t last = 0;
     for (;;) {
         uint32_t next = UINT32_MAX;
-        for (int32_t i = 0; i < sum->indices; i++) {
-            if (set[i / 64] >> i % 64 & 1 && sum->symbol[i] > last && sum->symbol[i] < next)
-                next = sum->symbol[i];
+        for (int32_t word = 0; word < sum->words; word++) {
+            for (uint64_t bits = set[word]; bits;) {
+                const uint32_t symbol = sum->symbol[word * 64 + tni_einsum_take_index(&bits)];
+                next = symbol > last && symbol < next ? symbol : next;
+            }
         }
         if (next == UINT32_MAX)
             return;
-        char text[4];
-        tni_buffer_add_part(to, text, encode(next, text));
+        write_symbol(next, to);
         last = next;
     }
 }
@@ -418,9 +462,8 @@ double tni_einsum_values(const tni_einsum *sum, const uint64_t *set)
 {
     double values = 1;
     for (int32_t word = 0; word < sum->words; word++) {
-        uint64_t bits = set[word];
-        for (int32_t i = word * 64; bits; i++, bits >>= 1)
-            values *= bits & 1 ? (double)sum->size[i] : 1;
+        for (uint64_t bits = set[word]; bits;)
+            values *= (double)sum->size[word * 64 + tni_einsum_take_index(&bits)];
     }
     return values;
 }
