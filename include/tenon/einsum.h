@@ -71,11 +71,11 @@ TN_ENDS_WITH(tn_einsum_args, workspace_bytes);
  * random-greedy-128  the best of 128
  * auto               optimal as long as that is quick, else dp, else branch-1 for up to 16 operands,
  *                    else greedy
- * auto-hq            optimal or dp with 100 times the comparisons and 16 times the memory, else
+ * auto-hq            optimal or dp with 300 times the comparisons and 16 times the memory, else
  *                    random-greedy-128
  *
  * The searches in depth and the random ones return the order of greedy or, if that takes at most
- * 60,000 comparisons, of dp, where that is cheaper.
+ * 20,000 comparisons, of dp, where that is cheaper.
  *
  * The cost of a pair is the number of combinations of its labels' values, doubled if a label is
  * summed. A label that one operand alone has is summed in a step before the pair, which costs twice
@@ -95,6 +95,12 @@ TN_API tn_status tn_einsum(const tn_context *context, const tn_einsum_args *args
  * TN_TENSOR_NDIM_MAX numbers. */
 TN_API tn_status tn_einsum_shape(const tn_einsum_args *args, int64_t *out_shape, int32_t *out_ndim,
                                  tn_error *err);
+
+/* Finds the path of a call, without its kernels: out_path has room for 4 * args->count numbers, and
+ * gets *out_steps steps in the form of args->path. `out` and the data of tensors are not read. */
+TN_API tn_status tn_einsum_search(const tn_context *context, const tn_einsum_args *args,
+                                  int32_t *out_path, int32_t *out_steps, double *out_cost,
+                                  tn_error *err);
 
 /* A step, in the order in which they are computed: a pair, or the sum of an operand over labels that
  * it alone has, with second = -1. The positions count the operands that are left: those of a step are

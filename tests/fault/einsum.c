@@ -41,19 +41,28 @@ static tn_status explain(tn_error *err)
     return status;
 }
 
+static tn_status search(tn_error *err)
+{
+    int32_t path[16], steps;
+    double cost;
+    const tn_einsum_args args = args_of();
+    return tn_einsum_search(NULL, &args, path, &steps, &cost, err);
+}
+
 static void every_allocation_may_fail(void **state)
 {
-    static tn_status (*const runs[])(tn_error *) = {compute, explain};
-    static const char *const strategies[] = {"left", "greedy", "optimal", "random-greedy"};
+    static tn_status (*const runs[])(tn_error *) = {compute, explain, search};
+    static const char *const strategies[] = {"left", "greedy", "optimal", "random-greedy",
+                                             "branch-2"};
     (void)state;
-    for (size_t i = 0; i < 8; i++) {
+    for (size_t i = 0; i < 15; i++) {
         struct fault_state before = {0};
-        strategy = strategies[i / 2];
+        strategy = strategies[i / 3];
         for (int pass = 0; pass < 2; pass++) { /* the first makes plans and what else is kept */
             long n = 1;
             tn_error err;
-            assert_int_equal(runs[i % 2](&err), TN_OK);
-            while (fault_survive_memory(runs[i % 2], n))
+            assert_int_equal(runs[i % 3](&err), TN_OK);
+            while (fault_survive_memory(runs[i % 3], n))
                 n++;
             assert_true(n > 8);
             if (pass)

@@ -423,6 +423,48 @@ static void steps_are_equations(void **state)
     }
 }
 
+/* tn_einsum_search finds the path that is explained. */
+static void check_search(const tn_einsum_args *args, const tn_einsum_path *path)
+{
+    int32_t found[4 * TERMS], steps = -1;
+    double cost = -1;
+    tn_error err = {0};
+    tn_einsum_path_info info = {.struct_size = sizeof info};
+    assert_int_equal(tn_einsum_path_info_get(path, &info, &err), TN_OK);
+    if (tn_einsum_search(NULL, args, found, &steps, &cost, &err))
+        fail_msg("%s: %s", args->equation, err.message);
+    assert_int_equal(steps, info.steps);
+    assert_true(cost == info.cost);
+    for (int32_t i = 0; i < steps; i++) {
+        const tn_einsum_step *step = tn_einsum_path_step(path, (size_t)i);
+        assert_int_equal(found[2 * i], step->first);
+        assert_int_equal(found[2 * i + 1], step->second);
+    }
+}
+
+static void searches_find_what_is_explained(void **state)
+{
+    static problem p;
+    int32_t path[4 * TERMS], steps = -1;
+    double cost;
+    tn_error err = {0};
+    (void)state;
+    for (int32_t round = 0; round < 300; round++) {
+        tn_einsum_path *explained = NULL;
+        roll_problem(&p, TN_F64);
+        const tn_einsum_args args = args_of(p.equation, p.operands, p.terms);
+        assert_int_equal(tn_einsum_explain(NULL, &args, &explained, &err), TN_OK);
+        check_search(&args, explained);
+        tn_einsum_path_release(explained);
+    }
+    const tn_einsum_args args = args_of(p.equation, p.operands, p.terms);
+    assert_int_equal(tn_einsum_search(NULL, &args, NULL, &steps, &cost, &err), TN_INVALID_ARGUMENT);
+    assert_int_equal(tn_einsum_search(NULL, &args, path, NULL, &cost, &err), TN_INVALID_ARGUMENT);
+    assert_int_equal(tn_einsum_search(NULL, &args, path, &steps, NULL, &err), TN_INVALID_ARGUMENT);
+    assert_int_equal(tn_einsum_search(NULL, NULL, path, &steps, &cost, &err), TN_INVALID_ARGUMENT);
+    assert_int_equal(steps, -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -431,6 +473,7 @@ int main(void)
         cmocka_unit_test(greedy_takes_the_expected_pairs),
         cmocka_unit_test(long_chains_have_paths),
         cmocka_unit_test(steps_are_equations),
+        cmocka_unit_test(searches_find_what_is_explained),
         cmocka_unit_test(many_operands_have_paths),
         cmocka_unit_test(paths_may_sum_single_operands),
         cmocka_unit_test(own_labels_are_summed_where_that_is_cheapest),

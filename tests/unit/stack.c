@@ -222,6 +222,8 @@ static void matmul_problem(tn_dtype dtype, int64_t m, int64_t n, int64_t depth)
 /* Einsum with `out` and the shapes of `in` and `other`. */
 static tn_einsum_path *einsum_path;
 static int64_t einsum_shape[TN_TENSOR_NDIM_MAX];
+static int32_t einsum_steps[4 * 3];
+static double einsum_cost;
 static tn_einsum_path_info einsum_info = {.struct_size = sizeof einsum_info};
 static const tn_tensor *const einsum_operands[] = {&in, &other, &in};
 static tn_einsum_args einsum_args = {.struct_size = sizeof einsum_args,

@@ -316,6 +316,36 @@ tn_status tn_einsum_shape(const tn_einsum_args *args, int64_t *out_shape, int32_
     return status;
 }
 
+tn_status tn_einsum_search(const tn_context *context, const tn_einsum_args *args, int32_t *out_path,
+                           int32_t *out_steps, double *out_cost, tn_error *err)
+{
+    tni_einsum sum = {0};
+    tni_einsum_order order = {0};
+    if (!out_path || !out_steps || !out_cost)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tn_einsum_search", "%s is NULL",
+                       !out_path    ? "out_path"
+                       : !out_steps ? "out_steps"
+                                    : "out_cost");
+    tn_status status = check_args(args, err);
+    if (!status)
+        status = check_shapes(args, err);
+    if (!status)
+        status = tni_einsum_parse(args, &sum, err);
+    if (!status)
+        status = tni_einsum_search(tni_context_or_current(context), args, &sum, &order, err);
+    if (!status && sum.terms > 1)
+        status = tni_einsum_order_write(&sum, &order, out_path, out_steps, out_cost, err);
+    else if (!status) {
+        out_path[0] = 0;
+        out_path[1] = -1;
+        *out_steps = 1;
+        *out_cost = tni_einsum_cost_of_one(&sum);
+    }
+    tni_einsum_release(&sum);
+    tni_einsum_order_release(&order);
+    return status;
+}
+
 struct tn_einsum_path {
     tn_einsum_path_info info;
     char *equation;

@@ -91,6 +91,9 @@ typedef struct tni_einsum_pair_cost {
 /* Contracts terms a and b into the next term, and returns the cost. */
 tni_einsum_pair_cost tni_einsum_left_pair(tni_einsum_left *left, int32_t a, int32_t b);
 
+/* The cost of the step of an equation of one operand. */
+double tni_einsum_cost_of_one(const tni_einsum *sum);
+
 /* Sum of the costs of the pairs of an order. */
 tn_status tni_einsum_cost(const tni_einsum *sum, const tni_einsum_order *order, double *out,
                           tn_error *err);
@@ -103,6 +106,11 @@ tn_status tni_einsum_keep_cheaper(const tni_einsum *sum, const tni_einsum_order 
 /* Makes an order from left to right, or from args->path. */
 void tni_einsum_order_from_left(tni_einsum_order *order);
 tn_status tni_einsum_order_given(const tn_einsum_args *args, tni_einsum_order *order,
+                                 tn_error *err);
+
+/* Writes the steps of an order in the form of args->path, at most 2 * terms, and sums up their cost. */
+tn_status tni_einsum_order_write(const tni_einsum *sum, const tni_einsum_order *order,
+                                 int32_t *out_path, int32_t *out_steps, double *out_cost,
                                  tn_error *err);
 
 /* Finds an order as the arguments and settings say. The caller releases it. */

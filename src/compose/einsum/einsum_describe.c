@@ -191,12 +191,9 @@ static tn_status describe_pair(terms_left *of, const int32_t *pair, int32_t made
 /* Describes the step of an equation of one operand. */
 static tn_status describe_only(const tni_einsum *sum, tni_einsum_path_step *to, tn_error *err)
 {
-    const uint64_t *set = tni_einsum_set(sum, 0), *out = tni_einsum_set(sum, 1);
     to->face.second = -1;
-    to->face.elements = tni_einsum_values(sum, out);
-    to->face.cost = tni_einsum_values(sum, set);
-    if (memcmp(set, out, (size_t)sum->words * sizeof *set) != 0)
-        to->face.cost *= 2;
+    to->face.elements = tni_einsum_values(sum, tni_einsum_set(sum, 1));
+    to->face.cost = tni_einsum_cost_of_one(sum);
     to->equation = tni_einsum_write(sum);
     to->remaining = tni_text_copy("");
     return to->equation && to->remaining ? TN_OK : tni_einsum_no_memory(err, "an explanation");

@@ -11,11 +11,11 @@
 
 /* The best order found for a set of operands. */
 typedef struct part {
-    uint64_t members; /* operands */
+    uint64_t members;    /* operands */
+    uint64_t neighbours; /* other operands that have an index of its result */
     double cost;
     double values;    /* elements of its result */
     uint32_t from[2]; /* parts; unused for a single operand */
-    bool closed;      /* no other operand has an index of it */
     bool summing; /* an operand with indices of its own, which its pair may sum with the others */
 } part;
 
@@ -65,23 +65,22 @@ static tn_status grow_table(search *s, tn_error *err)
 }
 
 /* Sets s->result to those of the indices `of` that out or another operand than `members` has. Returns
- * whether no other operand has one of them. */
-static bool find_result(search *s, uint64_t members, const uint64_t *of)
+ * these other operands. */
+static uint64_t find_result(search *s, uint64_t members, const uint64_t *of)
 {
     const uint64_t *out = tni_einsum_set(s->sum, s->sum->terms);
-    bool closed = true;
+    uint64_t neighbours = 0;
     for (size_t word = 0; word < s->words; word++) {
         uint64_t result = of[word] & out[word];
         for (uint64_t bits = of[word]; bits;) {
             const int32_t at = tni_einsum_take_index(&bits);
-            if (!(s->holders[word * 64 + (size_t)at] & ~members))
-                continue;
-            result |= UINT64_C(1) << at;
-            closed = false;
+            const uint64_t others = s->holders[word * 64 + (size_t)at] & ~members;
+            neighbours |= others;
+            result |= others ? UINT64_C(1) << at : 0;
         }
         s->result[word] = result;
     }
-    return closed;
+    return neighbours;
 }
 
 /* Adds a part, whose result's indices are s->result. */
@@ -105,16 +104,12 @@ static tn_status add_part(search *s, const part *made, size_t place, tn_error *e
     return 2 * s->count > s->table_size ? grow_table(s, err) : TN_OK;
 }
 
-/* Sets s->involved to the indices of two parts. Returns whether they share one. */
-static bool find_involved(search *s, size_t a, size_t b)
+/* Sets s->involved to the indices of two parts. */
+static void find_involved(search *s, size_t a, size_t b)
 {
     const uint64_t *x = set_of(s, a), *y = set_of(s, b);
-    uint64_t both = 0;
-    for (size_t i = 0; i < s->words; i++) {
-        both |= x[i] & y[i];
+    for (size_t i = 0; i < s->words; i++)
         s->involved[i] = x[i] | y[i];
-    }
-    return both;
 }
 
 static bool has_all_involved(const search *s, size_t index)
@@ -135,27 +130,33 @@ static double pair_cost(const search *s, size_t a, size_t b, const uint64_t *res
     return tni_einsum_values(s->sum, s->involved) * (summed ? 2 : 1);
 }
 
+/* A cost that a pair of two parts is not below. */
+static double least_pair(const part *a, const part *b)
+{
+    return a->summing || b->summing ? 0 : a->values > b->values ? a->values : b->values;
+}
+
 /* Combines two parts without a common operand, if the cost is within the bound and below the least
  * cost found so far for the same operands. */
 static tn_status combine(search *s, size_t a, size_t b, tn_error *err)
 {
     const double before = s->parts[a].cost + s->parts[b].cost;
-    if (before > s->bound)
+    const double least = before + least_pair(&s->parts[a], &s->parts[b]);
+    if (least > s->bound)
         return TN_OK;
     part made = {.members = s->parts[a].members | s->parts[b].members,
                  .from = {(uint32_t)a, (uint32_t)b}};
-    if (!find_involved(s, a, b) && !s->how->outer && !(s->parts[a].closed && s->parts[b].closed))
-        return TN_OK;
     const size_t place = place_of(s, made.members);
     part *known = s->table[place] ? &s->parts[s->table[place] - 1] : NULL;
-    if (known && before >= known->cost)
+    if (known && least >= known->cost)
         return TN_OK;
+    find_involved(s, a, b);
     if (known) {
         made.cost = before + pair_cost(s, a, b, set_of(s, s->table[place] - 1));
-        made.closed = known->closed;
+        made.neighbours = known->neighbours;
         made.values = known->values;
     } else {
-        made.closed = find_result(s, made.members, s->involved);
+        made.neighbours = find_result(s, made.members, s->involved);
         made.cost = before + pair_cost(s, a, b, s->result);
         made.values = tni_einsum_values(s->sum, s->result);
     }
@@ -169,6 +170,12 @@ static tn_status combine(search *s, size_t a, size_t b, tn_error *err)
     return TN_OK;
 }
 
+/* Whether parts without a common operand are combined. */
+static bool are_combined(const search *s, const part *a, const part *b)
+{
+    return a->neighbours & b->members || s->how->outer || !(a->neighbours | b->neighbours);
+}
+
 /* Combines all parts of `small` operands with those of `large`. */
 static tn_status combine_sizes(search *s, int32_t small, int32_t large, tn_error *err)
 {
@@ -177,7 +184,7 @@ static tn_status combine_sizes(search *s, int32_t small, int32_t large, tn_error
     for (size_t a = s->begin[small]; a < s->begin[small + 1]; a++) {
         const uint64_t members = s->parts[a].members;
         for (size_t b = small == large ? a + 1 : s->begin[large]; b < end; b++) {
-            if (s->parts[b].members & members)
+            if (s->parts[b].members & members || !are_combined(s, &s->parts[a], &s->parts[b]))
                 continue;
             status = combine(s, a, b, err);
             if (status || s->exceeded)
@@ -196,7 +203,7 @@ static tn_status add_operand(search *s, int32_t term, tn_error *err)
 {
     const uint64_t *set = tni_einsum_set(s->sum, term), *alone = tni_einsum_alone(s->sum, term);
     part made = {.members = UINT64_C(1) << term};
-    made.closed = find_result(s, made.members, set);
+    made.neighbours = find_result(s, made.members, set);
     for (size_t i = 0; i < s->words; i++) {
         made.summing = made.summing || alone[i];
         s->result[i] = set[i] & ~alone[i];

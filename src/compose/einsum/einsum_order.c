@@ -85,6 +85,13 @@ tni_einsum_pair_cost tni_einsum_left_pair(tni_einsum_left *left, int32_t a, int3
     return cost;
 }
 
+double tni_einsum_cost_of_one(const tni_einsum *sum)
+{
+    const uint64_t *set = tni_einsum_set(sum, 0), *out = tni_einsum_set(sum, 1);
+    const bool summed = memcmp(set, out, (size_t)sum->words * sizeof *set) != 0;
+    return tni_einsum_values(sum, set) * (summed ? 2 : 1);
+}
+
 tn_status tni_einsum_cost(const tni_einsum *sum, const tni_einsum_order *order, double *out,
                           tn_error *err)
 {
@@ -164,6 +171,17 @@ static tn_status follow_step(const tn_einsum_args *args, int32_t index, position
     return TN_OK;
 }
 
+static tn_status init_positions(int32_t count, positions *out, tn_error *err)
+{
+    out->count = count;
+    out->terms = tni_alloc((size_t)count * sizeof *out->terms);
+    if (!out->terms)
+        return tni_einsum_no_memory(err, "a path");
+    for (int32_t i = 0; i < count; i++)
+        out->terms[i] = i;
+    return TN_OK;
+}
+
 tn_status tni_einsum_order_given(const tn_einsum_args *args, tni_einsum_order *order, tn_error *err)
 {
     int32_t pairs = 0, made = 0;
@@ -173,15 +191,60 @@ tn_status tni_einsum_order_given(const tn_einsum_args *args, tni_einsum_order *o
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
                        "path: expected %d pairs for %d operands, got %d", (int)order->count,
                        (int)args->count, (int)pairs);
-    positions left = {.terms = tni_alloc((size_t)args->count * sizeof *left.terms),
-                      .count = args->count};
-    if (!left.terms)
-        return tni_einsum_no_memory(err, "a path");
-    for (int32_t i = 0; i < args->count; i++)
-        left.terms[i] = i;
-    tn_status status = TN_OK;
+    positions left;
+    tn_status status = init_positions(args->count, &left, err);
     for (int32_t i = 0; i < args->path_count && !status; i++)
         status = follow_step(args, i, &left, order, &made, err);
     tni_release(left.terms);
     return status;
+}
+
+static int32_t position_of(const positions *left, int32_t term)
+{
+    int32_t at = 0;
+    while (left->terms[at] != term)
+        at++;
+    return at;
+}
+
+/* Writes a step of one operand, or of two if `second` is not -1; its result is the term `made`. */
+static void write_step(positions *left, int32_t first, int32_t second, int32_t made, int32_t *path)
+{
+    const int32_t a = position_of(left, first), b = second < 0 ? -1 : position_of(left, second);
+    path[0] = b >= 0 && b < a ? b : a;
+    path[1] = b >= 0 && b < a ? a : b;
+    if (b >= 0)
+        take_position(left, path[1]);
+    take_position(left, path[0]);
+    left->terms[left->count++] = made;
+}
+
+tn_status tni_einsum_order_write(const tni_einsum *sum, const tni_einsum_order *order,
+                                 int32_t *out_path, int32_t *out_steps, double *out_cost,
+                                 tn_error *err)
+{
+    positions at = {0};
+    tni_einsum_left left = {0};
+    int32_t steps = 0;
+    double sum_of_costs = 0;
+    tn_status status = init_positions(sum->terms, &at, err);
+    if (!status)
+        status = tni_einsum_left_init(sum, &left, err);
+    for (int32_t i = 0; i < order->count && !status; i++) {
+        const int32_t *pair = order->pairs[i], made = left.next;
+        const tni_einsum_pair_cost cost = tni_einsum_left_pair(&left, pair[0], pair[1]);
+        for (int32_t k = 0; k < 2; k++) {
+            if (cost.before[k] > 0)
+                write_step(&at, pair[k], -1, pair[k], out_path + 2 * (size_t)steps++);
+        }
+        write_step(&at, pair[0], pair[1], made, out_path + 2 * (size_t)steps++);
+        sum_of_costs += cost.before[0] + cost.before[1] + cost.pair;
+    }
+    tni_einsum_left_release(&left);
+    tni_release(at.terms);
+    if (status)
+        return status;
+    *out_steps = steps;
+    *out_cost = sum_of_costs;
+    return TN_OK;
 }

@@ -22,7 +22,7 @@ typedef struct effort {
     double visits;
     size_t entries;
 } effort;
-static const effort quick = {6e4, 1 << 13}, thorough = {6e6, 1 << 17}, unlimited = {1e300, 1 << 22};
+static const effort quick = {2e4, 1 << 13}, thorough = {6e6, 1 << 17}, unlimited = {1e300, 1 << 22};
 
 /* Searches exhaustively for a lower cost than `cost`, that of the order. *out_found is whether the
  * search was completed. */
@@ -96,20 +96,22 @@ static tn_status search_branches(const tni_einsum *sum, int32_t branches, tni_ei
     return status;
 }
 
-/* The best search that ends within its limits; `repeats` random searches if none does. */
+/* The best search that ends within its limits; `repeats` random searches if none does. An order without
+ * outer products makes the search with them shorter. */
 static tn_status search_adaptively(const tn_einsum_args *args, const tni_einsum *sum, effort limits,
                                    int32_t repeats, tni_einsum_order *order, tn_error *err)
 {
-    bool found = false;
+    bool found = false, best = false;
     double cost;
     tn_status status = search_greedily(sum, order, &cost, err);
-    order->strategy = "optimal";
     if (!status)
-        status = search_exactly(sum, true, limits, cost, order, &found, err);
-    if (status || found)
-        return status;
-    order->strategy = "dp";
-    status = search_exactly(sum, false, limits, cost, order, &found, err);
+        status = search_exactly(sum, false, limits, cost, order, &found, err);
+    if (!status && found) {
+        status = tni_einsum_cost(sum, order, &cost, err);
+        if (!status)
+            status = search_exactly(sum, true, limits, cost, order, &best, err);
+        order->strategy = best ? "optimal" : "dp";
+    }
     if (status || found)
         return status;
     if (repeats > 1) {

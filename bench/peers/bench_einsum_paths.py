@@ -1,0 +1,139 @@
+"""Searches for einsum's order of contraction beside opt_einsum's and cotengrust's.
+
+    PYTHONPATH=bindings/python TENON_LIBRARY=BUILD/libtenon.so python3 bench/peers/bench_einsum_paths.py
+
+Three figures of ours for each equation: `C` is tn_einsum_search, from the equation and the shapes to the path; `data` is
+tenon.einsum_path, which explains the kernels of each step as well. opt_einsum's contract_path and cotengrust's functions
+are called as Python calls them. The costs of the paths are compared too. A rival that is not installed is left out.
+"""
+
+import ctypes
+import itertools
+import statistics
+import sys
+
+import numpy
+import pairs
+import tenon
+from tenon import _abi, _einsum
+from tenon._library import lib
+
+try:
+    import opt_einsum
+except ImportError:
+    opt_einsum = None
+try:
+    import cotengrust
+except ImportError:
+    cotengrust = None
+
+
+def symbol(number):
+    return chr(97 + number) if number < 26 else chr(0xC0 + number)
+
+
+def network(random, terms, degree):
+    """A random network of so many operands, each with about `degree` labels that another one has too, and the shapes."""
+    parts = [[] for _ in range(terms)]
+    ends = list(itertools.chain.from_iterable([term] * degree for term in range(terms)))
+    random.shuffle(ends)
+    sizes = {}
+    for number, (a, b) in enumerate(zip(ends[::2], ends[1::2])):
+        label = symbol(number)
+        sizes[label] = int(random.integers(2, 6))
+        for term in {a, b}:
+            parts[term].append(label)
+    return ",".join(map("".join, parts)) + "->", [tuple(sizes[one] for one in part) for part in parts], sizes
+
+
+class Ours:
+    """A call of tn_einsum_search, repeated."""
+
+    def __init__(self, equation, shapes, strategy, path=None):
+        tensors = [_einsum._shaped(shape) for shape in shapes]
+        self.args, self.kept = _einsum._make_args(equation, tensors, strategy, path, None, 0, None)
+        self.path = (ctypes.c_int32 * (4 * len(shapes)))()
+        self.steps, self.cost, self.err = ctypes.c_int32(), ctypes.c_double(), _abi.Error()
+
+    def __call__(self):
+        if lib.tn_einsum_search(None, ctypes.byref(self.args), self.path, ctypes.byref(self.steps),
+                                ctypes.byref(self.cost), ctypes.byref(self.err)):
+            raise RuntimeError(self.err.message)
+
+
+def repeated(call, times):
+    def operation():
+        for _ in itertools.repeat(None, times):
+            call()
+    return operation
+
+
+def fit(call):
+    """How many calls fill some milliseconds."""
+    call()
+    return max(1, int(4e-3 / max(pairs.seconds(call), 1e-7)))
+
+
+def compare(name, ours, rival_name, rival, aim, costs):
+    times = (fit(ours), fit(rival))
+    slow = pairs.seconds(rival) > 0.5
+    taken = pairs.measure(repeated(ours, times[0]), repeated(rival, times[1]), rounds=3 if slow else 11)
+    spread = pairs.spread_of(taken[0], taken[2])
+    us = [statistics.median(side) * 1e6 / n for side, n in zip(taken, times)]
+    ratio = statistics.median(b / times[1] / (a / times[0]) for a, b in zip(taken[0], taken[1]))
+    print(f"{name:<26} ours {us[0]:9.1f} us, cost {costs[0]:.4g}  {rival_name} {us[1]:10.1f} us, cost {costs[1]:.4g}  "
+          f"ratio {ratio:8.2f}  A/A spread {100 * spread:4.1f} %  aim >= {aim:g}  {pairs.verdict(ratio, spread, aim)}",
+          flush=True)
+
+
+def counted(equation, shapes, path):
+    search = Ours(equation, shapes, None, path)
+    search()
+    return search.cost.value
+
+
+def rivals(equation, shapes, sizes, strategy):
+    """Name, call, aim and the cost of its path."""
+    if opt_einsum:
+        def theirs():
+            return opt_einsum.contract_path(equation, *shapes, shapes=True, optimize=strategy)
+        yield "opt_einsum", theirs, 50, float(theirs()[1].opt_cost)
+    functions = {"greedy": "optimize_greedy", "dp": "optimize_optimal", "optimal": "optimize_optimal"}
+    if cotengrust and strategy in functions:
+        inputs = [[*part] for part in equation.split("->")[0].split(",")]
+        function = getattr(cotengrust, functions[strategy])
+        more = {"search_outer": True} if strategy == "optimal" else {}
+
+        def theirs():
+            return function(inputs, [], sizes, **more)
+        yield "cotengrust", theirs, 1, counted(equation, shapes, theirs())
+
+
+def time_data(equation, shapes, strategy):
+    """Microseconds of tenon.einsum_path; None for results that no address space has room for."""
+    try:
+        return 1e6 * statistics.median(pairs.seconds(lambda: tenon.einsum_path(equation, *shapes, strategy=strategy))
+                                       for _ in range(9))
+    except tenon.errors.OutOfMemoryError:
+        return None
+
+
+def main():
+    random = numpy.random.default_rng(7)
+    cases = [(terms, degree, strategy) for terms, degree, strategies in (
+        (6, 3, ("optimal",)), (10, 3, ("dp", "optimal", "auto")), (14, 3, ("dp", "auto")),
+        (20, 3, ("dp", "greedy")), (200, 3, ("greedy", "auto")), (1000, 3, ("greedy",))) for strategy in strategies]
+    for terms, degree, strategy in cases:
+        equation, shapes, sizes = network(random, terms, degree)
+        search = Ours(equation, shapes, strategy)
+        search()
+        for name, theirs, aim, cost in rivals(equation, shapes, sizes, strategy):
+            if name == "opt_einsum" and strategy == "optimal" and terms > 8 and "--slow" not in sys.argv:
+                continue  # takes seconds; --slow measures it
+            compare(f"{terms} {strategy} C", search, name, theirs, aim, (search.cost.value, cost))
+        us = time_data(equation, shapes, strategy)
+        print(f"{f'{terms} {strategy} data':<26} {f'ours {us:9.1f} us' if us else 'an intermediate result is too large'}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
