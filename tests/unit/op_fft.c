@@ -143,6 +143,12 @@ static double draw(void)
     return (double)roll(-1000, 1000) / 1000;
 }
 
+static void fill_roots(double complex *roots, int64_t n, double sign)
+{
+    for (int64_t k = 0; k < n; k++)
+        roots[k] = cexp(sign * 2 * M_PI * I * (double)k / (double)n);
+}
+
 /* expected = the transforms of input, [batch, rows, n], as the header defines them. For complex to
  * real, input has the numbers of the whole spectrum's half; the rest is filled in. */
 static void define(const trial *t)
@@ -153,6 +159,9 @@ static void define(const trial *t)
                          : (t->norm == TN_FFT_BACKWARD) == (t->direction == TN_FFT_INVERSE)
                              ? 1 / (double)points
                              : 1;
+    static double complex along[POINTS], across[POINTS];
+    fill_roots(along, n, sign);
+    fill_roots(across, rows, sign);
     for (int64_t b = 0; b < t->shape[0]; b++) {
         double complex *from = input + b * rows * n, *to = expected + b * rows * n;
         static double complex columns[POINTS];
@@ -160,9 +169,7 @@ static void define(const trial *t)
             for (int64_t j = 0; j < n; j++) {
                 columns[k * n + j] = t->dims == 2 ? 0 : from[k * n + j];
                 for (int64_t i = 0; i < rows && t->dims == 2; i++)
-                    columns[k * n + j] +=
-                        from[i * n + j] *
-                        cexp(sign * 2 * M_PI * I * (double)(i * k % rows) / (double)rows);
+                    columns[k * n + j] += from[i * n + j] * across[i * k % rows];
             }
             if (t->kind == TN_FFT_COMPLEX_TO_REAL) {
                 double complex *row = columns + k * n;
@@ -175,8 +182,7 @@ static void define(const trial *t)
             for (int64_t q = 0; q < n; q++) {
                 double complex sum = 0;
                 for (int64_t j = 0; j < n; j++)
-                    sum += columns[k * n + j] *
-                           cexp(sign * 2 * M_PI * I * (double)(j * q % n) / (double)n);
+                    sum += columns[k * n + j] * along[j * q % n];
                 to[k * n + q] = sum * scale;
             }
         }

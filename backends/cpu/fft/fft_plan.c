@@ -1,0 +1,325 @@
+/* Splits lengths and makes their tables. */
+#include "fft_plan.h"
+
+#include <math.h>
+
+typedef struct number {
+    double re, im;
+} number;
+
+static number times(number a, number b)
+{
+    return (number){a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+}
+
+/* exp(-2 pi i k / n) for 0 <= k. The angle is reduced to at most pi / 4 in integers. */
+static number root(int64_t k, int64_t n)
+{
+    k %= n;
+    const int64_t quarters = (8 * k / n + 1) / 2, rest = 4 * k - quarters * n; /* in 1 / 4 n */
+    const double angle = 1.5707963267948966192 * (double)rest / (double)n;
+    const double c = cos(angle), s = sin(angle);
+    switch (quarters & 3) {
+    case 0: return (number){c, -s};
+    case 1: return (number){-s, -c};
+    case 2: return (number){-c, s};
+    default: return (number){s, c};
+    }
+}
+
+static int64_t smallest_prime(int64_t n)
+{
+    for (int64_t p = 2; p * p <= n; p++) {
+        if (n % p == 0)
+            return p;
+    }
+    return n;
+}
+
+static bool is_smooth(int64_t n)
+{
+    for (int64_t p = 2; p <= TNI_FFT_PRIME_MOST; p++) {
+        while (n % p == 0)
+            n /= p;
+    }
+    return n == 1;
+}
+
+/* About the operations for each number of a core, from its prime factors. */
+static double work_of_core(int64_t n)
+{
+    double work = 4; /* loading and storing */
+    while (n > 1) {
+        int64_t p = smallest_prime(n);
+        work += p == 2 ? 3.5 : p == 3 ? 7 : 2 * (double)p;
+        n /= p;
+    }
+    return work;
+}
+
+/* Finds the n1 and n2 that waste the fewest lanes. */
+static void choose_rows(int32_t lanes, tni_fft_split *s)
+{
+    double best = INFINITY;
+    s->n1 = s->n2 = 0;
+    for (int64_t a = 2; a <= TNI_FFT_LANES_MOST && a < s->m; a++) {
+        const int64_t b = s->m / a;
+        if (s->m % a != 0 || b > 4 * TNI_FFT_LANES_MOST)
+            continue;
+        const double groups_a = (double)((b + lanes - 1) / lanes);
+        const double groups_b = (double)((a + lanes - 1) / lanes);
+        double work =
+            groups_a * (double)a * work_of_core(a) + groups_b * (double)b * work_of_core(b);
+        work *= 1 + 1e-4 * (double)(a > b ? a : b); /* short cores stay in the first cache */
+        if (work < best) {
+            best = work;
+            s->n1 = a, s->n2 = b;
+        }
+    }
+}
+
+/* The cheapest length from `least` on that has only factors 2, 3 and 5 and can be split. */
+static int64_t find_smooth(int64_t least)
+{
+    int64_t best = 1;
+    while (best < least)
+        best *= 2;
+    for (int64_t fives = 1; fives < best; fives *= 5) {
+        for (int64_t threes = fives; threes < best; threes *= 3) {
+            int64_t n = threes;
+            while (n < least)
+                n *= 2;
+            best = n % 16 == 0 && n < best ? n : best;
+        }
+    }
+    return best;
+}
+
+static void split_number(int64_t n, int32_t lanes, tni_fft_split *s)
+{
+    s->n = s->m = n;
+    s->chirps = !is_smooth(n);
+    if (s->chirps)
+        s->m = find_smooth(2 * n - 1);
+    choose_rows(lanes, s);
+    if (s->n1 || s->m <= TNI_FFT_LANES_MOST || s->chirps)
+        return;
+    s->chirps = true; /* smooth, but without two factors of fitting sizes */
+    s->m = find_smooth(2 * n - 1);
+    choose_rows(lanes, s);
+}
+
+void tni_fft_split_make(const tn_op *op, int32_t d, int32_t lanes, tni_fft_split *out)
+{
+    const tn_fft_op *fft = TN_PARAMS(op, fft);
+    const int64_t n = fft->length[d];
+    out->halved = d == fft->dims - 1 && fft->kind != TN_FFT_COMPLEX && n % 2 == 0;
+    split_number(out->halved ? n / 2 : n, lanes, out);
+}
+
+/* A plan that is being made. */
+typedef struct maker {
+    tni_fft_plan *plan;
+    const tni_fft_machine *machine;
+    int32_t lanes;
+    bool failed;
+} maker;
+
+enum { TABLES_MOST = TN_FFT_DIMS_MAX * (3 * 2 * TNI_FFT_PASSES + 8) };
+
+static void *allocate_table(maker *m, int64_t count)
+{
+    tni_fft_plan *plan = m->plan;
+    const size_t bytes = (size_t)(count > 0 ? count : 1) * (plan->wide ? 16 : 8);
+    void *made = m->failed ? NULL : plan->host->alloc(plan->host->self, bytes, 64);
+    m->failed = !made;
+    if (!made)
+        return NULL;
+    plan->tables[plan->count++] = made;
+    plan->bytes += bytes;
+    return made;
+}
+
+static void put(const maker *m, void *table, int64_t at, number x)
+{
+    if (m->plan->wide) {
+        ((double *)table)[2 * at] = x.re;
+        ((double *)table)[2 * at + 1] = x.im;
+    } else {
+        ((float *)table)[2 * at] = (float)x.re;
+        ((float *)table)[2 * at + 1] = (float)x.im;
+    }
+}
+
+/* The powers of two by passes of radix 8 and 4, or 4 alone, then the odd primes. */
+static void choose_radices(const maker *m, tni_fft_core *core)
+{
+    int64_t n = core->n, twos = 0;
+    core->count = 0;
+    for (int64_t p = 3; p <= TNI_FFT_PRIME_MOST; p += 2) {
+        for (; n % p == 0; n /= p)
+            core->radix[core->count++] = (int32_t)p;
+    }
+    for (; n > 1; n /= 2)
+        twos++;
+    while (twos > 0) {
+        const bool eight = m->machine->many_registers ? twos == 3 || twos >= 5 : twos == 3;
+        const int32_t bits = eight ? 3 : twos >= 2 ? 2 : 1;
+        core->radix[core->count++] = 1 << bits;
+        twos -= bits;
+    }
+}
+
+static void make_core(maker *m, int64_t n, tni_fft_core *core)
+{
+    core->n = n;
+    choose_radices(m, core);
+    for (int32_t i = 0, left = (int32_t)n; i < core->count; i++) {
+        const int32_t radix = core->radix[i], rest = left / radix;
+        void *turns = allocate_table(m, (int64_t)rest * (radix - 1));
+        void *roots = allocate_table(m, radix);
+        if (m->failed)
+            return;
+        for (int64_t p = 0; p < rest; p++) {
+            for (int64_t k = 1; k < radix; k++)
+                put(m, turns, p * (radix - 1) + k - 1, root(p * k, left));
+        }
+        for (int64_t k = 0; k < radix; k++)
+            put(m, roots, k, root(k, radix));
+        core->turns[i] = turns;
+        core->roots[i] = roots;
+        left = rest;
+    }
+}
+
+/* The factors between the columns and the rows. */
+static void make_turns(maker *m, tni_fft_length *length)
+{
+    const tni_fft_split *s = &length->split;
+    const int64_t groups = (s->n2 + m->lanes - 1) / m->lanes;
+    void *lane = allocate_table(m, s->n1 * m->lanes), *group = allocate_table(m, s->n1 * groups);
+    if (m->failed)
+        return;
+    for (int64_t k = 0; k < s->n1; k++) {
+        for (int64_t l = 0; l < m->lanes; l++) {
+            const number w = root(k * l, s->m);
+            const int64_t at = 2 * k * m->lanes + l;
+            if (m->plan->wide)
+                ((double *)lane)[at] = w.re, ((double *)lane)[at + m->lanes] = w.im;
+            else
+                ((float *)lane)[at] = (float)w.re, ((float *)lane)[at + m->lanes] = (float)w.im;
+        }
+        for (int64_t g = 0; g < groups; g++)
+            put(m, group, k * groups + g, root(k * g * m->lanes, s->m));
+    }
+    length->lane_turns = lane;
+    length->group_turns = group;
+}
+
+/* A transform in double, for the chirp's spectrum: out[k] = the sum of in[j step] w^(j k). */
+static void transform(const number *in, int64_t step, int64_t n, const number *roots, int64_t all,
+                      number *out)
+{
+    if (n == 1) {
+        *out = *in;
+        return;
+    }
+    const int64_t p = smallest_prime(n), m = n / p;
+    number terms[8]; /* lengths of convolutions have the primes 2, 3 and 5 */
+    for (int64_t r = 0; r < p; r++)
+        transform(in + r * step, step * p, m, roots, all, out + r * m);
+    for (int64_t k = 0; k < m; k++) {
+        for (int64_t r = 0; r < p; r++)
+            terms[r] = times(out[r * m + k], roots[r * k * (all / n)]);
+        for (int64_t q = 0; q < p; q++) {
+            number sum = terms[0];
+            for (int64_t r = 1; r < p; r++) {
+                const number term = times(terms[r], roots[r * q % p * (all / p)]);
+                sum.re += term.re, sum.im += term.im;
+            }
+            out[q * m + k] = sum;
+        }
+    }
+}
+
+static void make_chirp(maker *m, tni_fft_length *length)
+{
+    const tni_fft_split *s = &length->split;
+    const tn_host *host = m->plan->host;
+    void *chirp = allocate_table(m, s->n), *spectrum = allocate_table(m, s->m);
+    number *room =
+        m->failed ? NULL : host->alloc(host->self, 3 * (size_t)s->m * sizeof(number), 64);
+    m->failed = !room;
+    if (!room)
+        return;
+    number *mirror = room, *roots = room + s->m, *out = roots + s->m;
+    memset(mirror, 0, (size_t)s->m * sizeof *mirror);
+    for (int64_t j = 0; j < s->n; j++) {
+        const number x =
+            root((int64_t)((uint64_t)j * (uint64_t)j % (2 * (uint64_t)s->n)), 2 * s->n);
+        put(m, chirp, j, x);
+        mirror[j] = mirror[j > 0 ? s->m - j : 0] = (number){x.re, -x.im};
+    }
+    for (int64_t k = 0; k < s->m; k++)
+        roots[k] = root(k, s->m);
+    transform(mirror, 1, s->m, roots, s->m, out);
+    for (int64_t k = 0; k < s->m; k++)
+        put(m, spectrum, k, (number){out[k].re / (double)s->m, out[k].im / (double)s->m});
+    host->release(host->self, room);
+    length->chirp = chirp;
+    length->spectrum = spectrum;
+}
+
+static void make_length(maker *m, tni_fft_length *length)
+{
+    const tni_fft_split *s = &length->split;
+    if (s->m <= TNI_FFT_LANES_MOST)
+        make_core(m, s->m, &length->whole);
+    if (s->n1) {
+        make_core(m, s->n1, &length->first);
+        make_core(m, s->n2, &length->second);
+        make_turns(m, length);
+    }
+    if (s->chirps)
+        make_chirp(m, length);
+    void *halves = s->halved ? allocate_table(m, s->n / 2 + 1) : NULL;
+    for (int64_t k = 0; k <= s->n / 2 && halves; k++)
+        put(m, halves, k, root(k, 2 * s->n));
+    length->halves = halves;
+}
+
+void tni_fft_plan_release(const tn_run *run, void *made)
+{
+    tni_fft_plan *plan = made;
+    (void)run;
+    for (int32_t i = 0; i < plan->count; i++)
+        plan->host->release(plan->host->self, plan->tables[i]);
+    plan->host->release(plan->host->self, plan);
+}
+
+tn_status tni_fft_plan_make(const tn_run *run, const tni_fft_machine *machine, void **out,
+                            uint64_t *out_bytes, tn_error *err)
+{
+    const tn_host *host = run->host;
+    const size_t bytes = sizeof(tni_fft_plan) + TABLES_MOST * sizeof(void *);
+    tni_fft_plan *plan = host->alloc(host->self, bytes, 64);
+    if (!plan)
+        return tn_fail(err, TN_OUT_OF_MEMORY, 0, "fft", "no memory for a plan");
+    memset(plan, 0, bytes);
+    plan->tables = (void **)(plan + 1);
+    plan->wide = tni_fft_is_wide(run->op);
+    plan->host = host;
+    plan->bytes = bytes;
+    maker m = {.plan = plan, .machine = machine, .lanes = tni_fft_lanes(machine, plan->wide)};
+    for (int32_t d = 0; d < TN_PARAMS(run->op, fft)->dims && !m.failed; d++) {
+        tni_fft_split_make(run->op, d, m.lanes, &plan->length[d].split);
+        make_length(&m, &plan->length[d]);
+    }
+    if (m.failed) {
+        tni_fft_plan_release(run, plan);
+        return tn_fail(err, TN_OUT_OF_MEMORY, 0, "fft", "no memory for the factors of a plan");
+    }
+    *out = plan;
+    *out_bytes = plan->bytes;
+    return TN_OK;
+}
