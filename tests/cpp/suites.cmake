@@ -2,6 +2,6 @@
 include(scripts.cmake)
 
 if(UNIX AND NOT APPLE)
-  tenon_test_script(cpp/face SANITIZED)
+  tenon_test_script(cpp/face)
   tenon_test_script(cpp/classifier)
 endif()

@@ -21,7 +21,7 @@
 static bool uses_libm(int32_t op)
 {
     return op == TN_OP_SOFTMAX || op == TN_OP_ATTENTION || op == TN_OP_ATTENTION_BACKWARD ||
-           op == TN_OP_ATTENTION_MERGE;
+           op == TN_OP_ATTENTION_MERGE || op == TN_OP_FFT;
 }
 
 static void check_row(int32_t op)
