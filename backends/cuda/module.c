@@ -8,6 +8,7 @@
 #include "lib/cublas/lt.h"
 #include "lib/cudnn/cudnn_attention.h"
 #include "lib/cudnn/dnn.h"
+#include "lib/cufft/cufft.h"
 #include "platform/cuda.h"
 
 static const tn_platform_row platform = {
@@ -62,18 +63,15 @@ static const tn_platform_row platform = {
 };
 static const tn_platform_row *const platforms[] = {&platform, NULL};
 
-static const tn_library_row *const libraries[] = {&cuda_driver_row,
-                                                  &cuda_nvml_row,
-                                                  &cuda_nvrtc_row,
-                                                  &cuda_lt_row,
-                                                  &cuda_blas_row,
-                                                  &cuda_dnn_row,
-                                                  NULL};
+static const tn_library_row *const libraries[] = {
+    &cuda_driver_row, &cuda_nvml_row, &cuda_nvrtc_row,         &cuda_lt_row,
+    &cuda_blas_row,   &cuda_dnn_row,  &cuda_cufft_library_row, NULL};
 
 /* Rows of the libraries, without those of cuBLASLt. */
 #define LIBRARY_ROWS(ROW)                \
     ROW(cuda_dnn_attention_row)          \
     ROW(cuda_lt_attention_row)           \
+    ROW(cuda_cufft_row)                  \
     ROW(cuda_dnn_single_row)             \
     ROW(cuda_dnn_gradient_row)           \
     ROW(cuda_dnn_gradient_repeating_row) \

@@ -19,7 +19,8 @@ def offered():
     """Libraries that a module of this build goes through, and which module."""
     rows = {name: "cpu" for name in OF_CPU}
     if script.build.values.get("TENON_CUDA") == "ON":
-        rows.update(cublas="cuda", cublaslt="cuda", cuda="cuda", cudnn="cuda", nvml="cuda", nvrtc="cuda")
+        rows.update(cublas="cuda", cublaslt="cuda", cuda="cuda", cudnn="cuda", cufft="cuda", nvml="cuda",
+                    nvrtc="cuda")
     return rows
 
 

@@ -210,8 +210,8 @@ static const tn_platform_row platform = {.struct_size = sizeof platform,
 static const tn_platform_row *const platforms[] = {&platform, NULL};
 
 #define ROW_ADDRESS(row) &row,
-static const tn_kernel_row *const own[] = {CUDA_ROWS(ROW_ADDRESS) ROW_ADDRESS(finished_row)
-                                               ROW_ADDRESS(padded_row) ROW_ADDRESS(math_row)};
+static const tn_kernel_row *const own[] = {CUDA_ROWS(ROW_ADDRESS) ROW_ADDRESS(
+    finished_row) ROW_ADDRESS(padded_row) ROW_ADDRESS(math_row) ROW_ADDRESS(fft_row)};
 enum { ROWS = sizeof own / sizeof own[0] };
 static tn_kernel_row rows[ROWS];
 static char names[ROWS][64];
@@ -646,6 +646,53 @@ static void attention_by_two_products(void **state)
     (void)state;
     HOLD_BY("math", ATTENTION, "attention:f16:b=1,h=2,lq=17,lk=33,d=41",
             "attention:bf16:b=1,h=1,lq=3,lk=40,d=600");
+}
+
+/* Of two kernels, of complex and of real numbers: operands that the library takes as they are, and those that it does not;
+ * both directions and all factors; half spectra whose ends are not those of real numbers. */
+static void transforms_with_copied_operands(void **state)
+{
+    static const char *const problems[] = {
+        "fft:c64:shape=3x20,dir=inverse",
+        "fft:c64:shape=3x17",
+        "fft:c64:shape=7x20,si=40;2",
+        "fft:c64:shape=7x20,so=1;9,norm=ortho",
+        "fft:c64:shape=9x12,si=-12;-1",
+        "fft:c64:shape=9x12,so=12;-1,norm=forward",
+        "fft:c64:shape=9x12,si=0;1",
+        "fft:c64:shape=9x12,si=1;0,dir=inverse",
+        "fft:c64:shape=5x16,inplace=1",
+        "fft:c64:shape=5x16,inplace=1,si=-16;1,so=-16;1,dir=inverse",
+        "fft:c64:shape=2x3x4x5,si=100;20;5;1",
+        "fft:c64:shape=2x3x4x5,dims=2,si=20;40;1;4",
+        "fft:c64:shape=2x3x4x5,dims=2,si=90;30;7;1,so=90;30;6;1",
+        "fft:c64:shape=2x6x5x8,dims=3,dir=inverse",
+        "fft:c64:shape=7x1x9,dims=3",
+        "fft:c64:shape=6x5x8,dims=2,si=1;6;30",
+        "fft:c64:shape=1",
+        "fft:f32:shape=3x20",
+        "fft:f32:shape=3x21,norm=ortho",
+        "fft:f32:shape=3x21,dir=inverse",
+        "fft:f32:shape=3x20,align=4;8",
+        "fft:f32:shape=3x6x8,dims=2,norm=forward",
+        "fft:f32:shape=3x5x7,dims=2,dir=inverse,so=1;3;20",
+        "fft:f32:shape=4x9,si=20;2",
+        "fft:c64:shape=3x20,out=f32,dir=inverse",
+        "fft:c64:shape=3x21,out=f32,dir=inverse,norm=ortho",
+        "fft:c64:shape=3x20,out=f32",
+        "fft:c64:shape=3x6x8,out=f32,dims=2,dir=inverse",
+        "fft:c64:shape=3x5x7,out=f32,dims=2",
+        "fft:c64:shape=2x4x5x6,out=f32,dims=3,dir=inverse,so=1;2;8;40",
+        "fft:c64:shape=3x20,out=f32,dir=inverse,align=8;4",
+        "fft:c64:shape=4x1,out=f32",
+        "fft:c128:shape=3x20,out=f64,dir=inverse",
+        "fft:f64:shape=2x6x8,dims=2,dir=inverse",
+        "fft:c128:shape=9x12,si=-12;-1,norm=ortho",
+    };
+    (void)state;
+    begin();
+    for (size_t i = 0; i < sizeof problems / sizeof problems[0]; i++)
+        hold_by(problems[i], "copied");
 }
 
 /* By one kernel at any size, keys in parts of their own. */
@@ -1101,6 +1148,7 @@ int main(void)
         cmocka_unit_test(attention_of_many_rows),
         cmocka_unit_test(attention_by_two_products),
         cmocka_unit_test(gradients_of_attention),
+        cmocka_unit_test(transforms_with_copied_operands),
         cmocka_unit_test(attention_in_any_batch),
         cmocka_unit_test(one_plan_serves_every_length),
         cmocka_unit_test(a_sequence_does_not_depend_on_others),

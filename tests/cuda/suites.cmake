@@ -28,6 +28,7 @@ set_target_properties(stub_cublas_early PROPERTIES
   LIBRARY_OUTPUT_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/cuda/stub_early")
 tenon_cuda_stub(stub_cudnn libcudnn_graph.so.9 cuda/stub_cudnn.c cuda/stub_cudnn_graph.c)
 target_link_libraries(stub_cudnn PRIVATE m)
+tenon_cuda_stub(stub_cufft libcufft.so.12 cuda/stub_cufft.c)
 
 # In a folder of its own: with it every kernel is accepted, and next to none runs.
 tenon_cuda_stub(stub_nvrtc libnvrtc.so.13 cuda/stub_nvrtc.c)
@@ -71,6 +72,11 @@ target_compile_definitions(test_cuda_products PRIVATE
 add_dependencies(test_cuda_products stub_cublas stub_cublas_lt stub_nvrtc)
 set_property(TEST cuda.products APPEND PROPERTY ENVIRONMENT
   "LD_LIBRARY_PATH=${cuda_stub_folder}:${CMAKE_CURRENT_BINARY_DIR}/cuda/stub_compiler")
+tenon_cuda_test(cufft LABELS concurrency)
+target_compile_definitions(test_cuda_cufft PRIVATE FFT_STUB="${cuda_stub_folder}/libcufft.so.12")
+add_dependencies(test_cuda_cufft stub_cufft stub_nvrtc)
+set_property(TEST cuda.cufft APPEND PROPERTY ENVIRONMENT
+  "LD_LIBRARY_PATH=${cuda_stub_folder}:${CMAKE_CURRENT_BINARY_DIR}/cuda/stub_compiler")
 tenon_cuda_test(cudnn_threads LABELS concurrency)
 add_dependencies(test_cuda_cudnn_threads stub_cudnn)
 
@@ -98,9 +104,10 @@ foreach(name c++ g++ clang++)
   endif()
 endforeach()
 set(cuda_cublas "${PROJECT_SOURCE_DIR}/backends/cuda/lib/cublas")
-tenon_test(cuda/numbers LABELS release-only SOURCES cuda/finished_row.c cuda/math_row.c cuda/padded_row.c
+tenon_test(cuda/numbers LABELS release-only SOURCES cuda/fft_row.c cuda/finished_row.c cuda/math_row.c
+  cuda/padded_row.c
   ${cuda_cublas}/cublas_after.c ${cuda_cublas}/cublas_pad.c ${cuda_cublas}/cublas_shape.c
-  ${cuda_cublas}/cublas_cost.c ${cuda_planning} DEFINITIONS
+  ${cuda_cublas}/cublas_cost.c "${PROJECT_SOURCE_DIR}/backends/cuda/lib/cufft/cufft_shape.c" ${cuda_planning} DEFINITIONS
   HOST_CUDA="${CMAKE_CURRENT_SOURCE_DIR}/cuda/host_cuda.h" HOST_INCLUDE="${PROJECT_SOURCE_DIR}/include"
   HOST_CXX="${TENON_CXX_FLOAT16}")
 target_include_directories(test_cuda_numbers PRIVATE "${cuda_rows_folder}")
@@ -155,6 +162,15 @@ if(EXISTS "${TENON_CUDA_INCLUDE}/cublasLt.h" AND EXISTS "${TENON_CUDA_INCLUDE}/c
     INCLUDE_DIRECTORIES "${TENON_CUDA_INCLUDE}"
     COMPILE_OPTIONS "-std=gnu11;-Wno-pedantic;-Wno-undef;-Wno-strict-prototypes")
   target_compile_definitions(test_cuda_cublas_headers PRIVATE HAS_CUBLAS_HEADER)
+endif()
+
+tenon_test(cuda/cufft_headers)
+if(EXISTS "${TENON_CUDA_INCLUDE}/cufftXt.h")
+  target_sources(test_cuda_cufft_headers PRIVATE cuda/cufft_headers_vendor.c)
+  set_source_files_properties(cuda/cufft_headers_vendor.c PROPERTIES
+    INCLUDE_DIRECTORIES "${TENON_CUDA_INCLUDE}"
+    COMPILE_OPTIONS "-std=gnu11;-Wno-pedantic;-Wno-undef;-Wno-strict-prototypes")
+  target_compile_definitions(test_cuda_cufft_headers PRIVATE HAS_CUFFT_HEADER)
 endif()
 
 # The same of cuDNN's header, which lies apart, and our graphs against the library itself, which plans without a

@@ -8,6 +8,7 @@
 #include "../attention/attention_cuda.h"
 #include "../attention/attention_dropout.h"
 #include "../compile/ready.h"
+#include "../fft/fft_copy.h"
 #include "../kernels/layout.h"
 #include "../kernels/rows.h"
 #include "../matmul/matmul_finish.h"
@@ -340,6 +341,18 @@ static void compile_hopper(void)
     }
 }
 
+/* Copies around a library's Fourier transforms. */
+static void compile_fft_copies(void)
+{
+    static const tn_dtype dtypes[] = {TN_F32, TN_F64, TN_C64, TN_C128};
+    for (int i = 0; i < 4; i++) {
+        char options[CUDA_FFT_COPY_OPTIONS];
+        cuda_case wanted;
+        cuda_fft_copy_case(dtypes[i], options, &wanted);
+        compile_case(&wanted);
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const tn_dtype dtypes[] = {TN_F32, TN_BF16, TN_F16};
@@ -364,6 +377,7 @@ int main(int argc, char **argv)
     compile_hopper();
     compile_complex(TN_C64);
     compile_complex(TN_C128);
+    compile_fft_copies();
     compile_case(&cuda_pad_case);
     compile_case(&cuda_dropout_case); /* whichever library computes attention */
     if (fclose(out))

@@ -1,0 +1,210 @@
+/* What cuFFT is told of transforms, against its stub: layouts, work areas, streams, failures; by one thread and by several at
+ * once. */
+#include "test.h"
+
+#include "../../backends/cuda/lib/cufft/cufft.h"
+#include "stub_cufft.h"
+#include "tenon/tenon.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+static tn_device *device;
+static _Thread_local tn_error err;
+static stub_fft_seen *seen;
+
+#define DO(call)                                                   \
+    do {                                                           \
+        if (call)                                                  \
+            fail_msg("%s: %s: %s", #call, err.where, err.message); \
+    } while (0)
+
+static void begin(void)
+{
+    DO(tn_settings_reset(NULL, &err));
+    DO(tn_settings_set("admission=never", &err)); /* the stub computes nothing */
+    unsetenv("STUB_FFT");
+    unsetenv("STUB_FFT_WORK");
+    unsetenv("STUB_FFT_EXEC");
+    if (!device) {
+        DO(tn_module_file_add(CUDA_MODULE, TN_MODULE_TRUSTED, &err));
+        DO(tn_device_get("cuda:0", &device, &err));
+        void *library = dlopen(FFT_STUB, RTLD_NOW | RTLD_LOCAL);
+        assert_non_null(library);
+        seen = dlsym(library, "stub_cufft_seen");
+        assert_non_null(seen);
+    }
+    tn_plan_cache_clear(NULL, 0);
+}
+
+typedef struct problem {
+    tn_dtype in, out;
+    int32_t rank, dims, direction, norm;
+    int64_t shape[4], in_shape[4], in_strides[4];
+} problem;
+
+/* A transform whose operands are dense, or in has strides; `in_shape` is shape if its first is 0. */
+static tn_status transform(const problem *p, tn_error *out_err)
+{
+    static const int32_t last[] = {0, 1, 2, 3};
+    tn_tensor in, out;
+    void *memory = NULL;
+    const int64_t *in_shape = p->in_shape[0] ? p->in_shape : p->shape;
+    DO(tn_memory_alloc(device, 1 << 20, "test", &memory, &err));
+    DO(tn_tensor_wrap(device, (char *)memory + (1 << 19), p->in, in_shape,
+                      p->in_strides[0] || p->in_strides[1] ? p->in_strides : NULL, p->rank, NULL,
+                      NULL, &in, &err));
+    DO(tn_tensor_wrap(device, memory, p->out, p->shape, NULL, p->rank, NULL, NULL, &out, &err));
+    const tn_status status =
+        tn_fft(NULL,
+               TN_ARGS(fft, .in = &in, .out = &out, .axes = last + p->rank - p->dims,
+                       .axes_count = p->dims, .direction = p->direction, .norm = p->norm),
+               out_err);
+    DO(tn_device_synchronize(device, &err));
+    tn_tensor_release(&in), tn_tensor_release(&out);
+    tn_memory_free(device, memory);
+    return status;
+}
+
+static const stub_fft_plan *last_plan(void)
+{
+    return &seen->plans[atomic_load(&seen->made)];
+}
+
+static void layouts_are_those_of_the_operands(void **state)
+{
+    (void)state;
+    begin();
+    const problem padded = {.in = TN_C64,
+                            .out = TN_C64,
+                            .rank = 3,
+                            .dims = 2,
+                            .shape = {3, 4, 6},
+                            .in_strides = {100, 18, 2}};
+    DO(transform(&padded, &err));
+    const stub_fft_plan *plan = last_plan();
+    assert_int_equal(plan->rank, 2);
+    assert_int_equal(plan->lengths[0], 4);
+    assert_int_equal(plan->lengths[1], 6);
+    assert_int_equal(plan->in_stride, 2);
+    assert_int_equal(plan->in_embed[1], 9);
+    assert_int_equal(plan->in_distance, 100);
+    assert_int_equal(plan->out_stride, 1);
+    assert_int_equal(plan->out_embed[1], 6);
+    assert_int_equal(plan->out_distance, 24);
+    assert_int_equal(plan->batch, 3);
+    assert_int_equal(plan->in_type, FFT_C32);
+    assert_int_equal(plan->direction, FFT_FORWARD);
+    assert_true(plan->in - plan->out == 1 << 19); /* neither is copied */
+    const problem half = {
+        .in = TN_F64, .out = TN_C128, .rank = 2, .dims = 1, .shape = {5, 9}, .in_shape = {5, 16}};
+    DO(transform(&half, &err));
+    plan = last_plan();
+    assert_int_equal(plan->lengths[0], 16);
+    assert_int_equal(plan->in_type, FFT_R64);
+    assert_int_equal(plan->out_type, FFT_C64);
+    assert_int_equal(plan->in_distance, 16);
+    assert_int_equal(plan->out_distance, 9);
+    assert_int_equal(atomic_load(&seen->unready), 0);
+}
+
+/* The library overwrites the input of complex to real: it is given a copy. */
+static void the_input_of_complex_to_real_is_a_copy(void **state)
+{
+    const problem real = {.in = TN_C64,
+                          .out = TN_F32,
+                          .rank = 2,
+                          .dims = 1,
+                          .direction = TN_FFT_INVERSE,
+                          .shape = {5, 16},
+                          .in_shape = {5, 9}};
+    (void)state;
+    begin();
+    DO(transform(&real, &err));
+    const stub_fft_plan *plan = last_plan();
+    assert_int_equal(plan->in_type, FFT_C32);
+    assert_int_equal(plan->out_type, FFT_R32);
+    assert_true(plan->in != plan->out + (1 << 19));
+    assert_int_equal(plan->in_distance, 9);
+}
+
+static const problem usual = {.in = TN_C64, .out = TN_C64, .rank = 2, .dims = 1, .shape = {4, 64}};
+
+static void the_work_area_is_ours(void **state)
+{
+    (void)state;
+    begin();
+    DO(transform(&usual, &err));
+    assert_true(last_plan()->is_own_work && last_plan()->work);
+    begin();
+    setenv("STUB_FFT_WORK", "0", 1);
+    DO(transform(&usual, &err));
+    assert_int_equal(last_plan()->work, 0);
+    begin();
+    setenv("STUB_FFT_WORK", "1099511627776", 1); /* more than the device has */
+    assert_int_equal(transform(&usual, &err), TN_OUT_OF_MEMORY);
+    assert_int_equal(atomic_load(&seen->unready), 0);
+}
+
+static void failures_are_named(void **state)
+{
+    (void)state;
+    begin();
+    const int alive = atomic_load(&seen->made) - atomic_load(&seen->destroyed);
+    setenv("STUB_FFT", "16", 1);
+    const problem odd = {.in = TN_C64, .out = TN_C64, .rank = 2, .dims = 1, .shape = {4, 77}};
+    assert_int_equal(transform(&odd, &err), TN_UNSUPPORTED);
+    assert_contains(err.message, "cuFFT does not support this transform");
+    setenv("STUB_FFT", "2", 1);
+    assert_int_equal(transform(&usual, &err), TN_OUT_OF_MEMORY);
+    assert_contains(err.message, "cuFFT has no memory");
+    setenv("STUB_FFT", "6", 1);
+    assert_int_equal(transform(&usual, &err), TN_INTERNAL);
+    assert_contains(err.message, "cuFFT's result is 6");
+    assert_true(atomic_load(&seen->made) - atomic_load(&seen->destroyed) <= alive);
+    begin();
+    setenv("STUB_FFT_EXEC", "5", 1);
+    assert_int_equal(transform(&usual, &err), TN_INTERNAL);
+}
+
+static void *transform_often(void *failed)
+{
+    enum { TIMES = 200 };
+    for (int i = 0; i < TIMES; i++) {
+        tn_error said;
+        if (transform(&usual, &said))
+            atomic_store((_Atomic int *)failed, 1);
+        if (i % 50 == 49)
+            tn_plan_cache_clear(device, TN_OP_FFT);
+    }
+    return NULL;
+}
+
+static void threads_take_turns_with_a_handle(void **state)
+{
+    enum { THREADS = 4 };
+    pthread_t threads[THREADS];
+    _Atomic int failed = 0;
+    (void)state;
+    begin();
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, transform_often, &failed), 0);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    assert_int_equal(failed, 0);
+    assert_int_equal(atomic_load(&seen->crossed), 0);
+    assert_int_equal(atomic_load(&seen->unready), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(layouts_are_those_of_the_operands),
+        cmocka_unit_test(the_input_of_complex_to_real_is_a_copy),
+        cmocka_unit_test(the_work_area_is_ours),
+        cmocka_unit_test(failures_are_named),
+        cmocka_unit_test(threads_take_turns_with_a_handle),
+    };
+    return run_suite("cuda.cufft", tests);
+}
