@@ -143,6 +143,8 @@ static int parse_option(const command *self, const option_row *row, int count, c
     }
     if (!value || !value[0])
         return refuse_option(self, row, "a value, got nothing: %s", name_with_word(row));
+    if (row == &set_row && !strchr(value, '='))
+        return refuse_option(self, row, "%s, got \"%.80s\"", row->word, text_clean(value));
     if (row->values->count == row->most)
         return refuse_option(self, row, "at most %zu value%s, got also \"%.80s\"", row->most,
                              row->most == 1 ? "" : "s", text_clean(value));

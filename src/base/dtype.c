@@ -1,7 +1,5 @@
 #include "dtype.h"
 
-#include "words.h"
-
 static const struct {
     tn_dtype dtype;
     const char *word;
@@ -37,12 +35,20 @@ tn_dtype tni_dtype_find(const char *word)
     return TN_DTYPE_NONE;
 }
 
+static const char *const words[] = {
+#define WORD(name, word, code, bits) word,
+    TN_DTYPE_LIST(WORD)
+#undef WORD
+};
+
 const char *tni_dtype_nearest(const char *word)
 {
-    const char *words[ROWS];
-    for (size_t i = 0; i < ROWS; i++)
-        words[i] = rows[i].word;
     return tni_words_nearest(word, words, ROWS);
+}
+
+const char *tni_dtype_offer(const char *word, char room[TNI_OFFER])
+{
+    return tni_words_offer(word, words, ROWS, room);
 }
 
 int64_t tni_dtype_bytes(tn_dtype dtype)

@@ -143,3 +143,15 @@ const char *tni_words_hint(const char *nearest, char room[TNI_HINT])
         snprintf(room, TNI_HINT, "; did you mean %.64s?", nearest);
     return room;
 }
+
+const char *tni_words_offer(const char *word, const char *const *words, size_t count,
+                            char room[TNI_OFFER])
+{
+    static const char intro[] = "; there are ";
+    const char *nearest = tni_words_nearest(word, words, count);
+    if (nearest)
+        return tni_words_hint(nearest, room);
+    memcpy(room, intro, sizeof intro);
+    tni_words_join(words, count, room + sizeof intro - 1, TNI_OFFER - sizeof intro + 1);
+    return room;
+}

@@ -49,4 +49,10 @@ void tni_words_join(const char *const *words, size_t count, char *out, size_t si
 enum { TNI_HINT = 96 };
 const char *tni_words_hint(const char *nearest, char room[TNI_HINT]);
 
+/* Writes the end of a message about an unknown word: the hint with the nearest of `words`, or "; there are
+ * A, B, C" if none is near. Returns `room`. */
+enum { TNI_OFFER = 320 };
+const char *tni_words_offer(const char *word, const char *const *words, size_t count,
+                            char room[TNI_OFFER]);
+
 #endif

@@ -140,13 +140,13 @@ tn_status tni_fields_strides(tni_fields *fields, const char *key, tn_layout *lay
 tn_status tni_fields_dtype(tni_fields *fields, const char *key, tn_dtype *out, tn_error *err)
 {
     const char *value = tni_fields_take(fields, key);
-    char hint[TNI_HINT];
+    char hint[TNI_OFFER];
     tn_dtype found = value ? tni_dtype_find(value) : TN_DTYPE_NONE;
     if (!value)
         return TN_OK;
     if (!found)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%.120s: %s: no dtype \"%.40s\"%s",
-                       fields->problem, key, value, tni_words_hint(tni_dtype_nearest(value), hint));
+                       fields->problem, key, value, tni_dtype_offer(value, hint));
     *out = found;
     return TN_OK;
 }

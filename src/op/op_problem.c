@@ -185,7 +185,7 @@ static const char *list_ops(char room[TNI_FIELDS_LISTED])
 static tn_status parse_head(tni_fields *fields, const tni_op_class **out_class, tn_dtype *out_dtype,
                             char **out_rest, tn_error *err)
 {
-    char *op = fields->text, *dtype = cut(op, ':'), hint[TNI_HINT], all[TNI_FIELDS_LISTED];
+    char *op = fields->text, *dtype = cut(op, ':'), hint[TNI_OFFER], all[TNI_FIELDS_LISTED];
     char *rest = dtype ? cut(dtype, ':') : NULL;
     const tni_op_class *class = tni_op_class_find(op);
     if (!class)
@@ -197,7 +197,7 @@ static tn_status parse_head(tni_fields *fields, const tni_op_class **out_class, 
     *out_dtype = tni_dtype_find(dtype);
     if (!*out_dtype)
         return reject_problem(fields->problem, err, "no dtype \"%.40s\"%s", dtype,
-                              tni_words_hint(tni_dtype_nearest(dtype), hint));
+                              tni_dtype_offer(dtype, hint));
     *out_class = class;
     *out_rest = rest;
     return TN_OK;

@@ -332,6 +332,7 @@ class Option(Case):
     def test_needs_a_value(self):
         self.assertIn("tenon: --set: expected a value, got nothing: --set KEY=VALUE", self.refuse("--set"))
         self.assertIn("tenon: --set: expected a value, got nothing: --set KEY=VALUE", self.refuse("--set", "--json"))
+        self.assertIn('tenon: --set: expected KEY=VALUE, got "devices"', self.refuse("--set", "devices"))
         self.assertIn("tenon devices: --set: expected a value, got nothing: --set KEY=VALUE", self.refuse("devices", "--set"))
         self.assertEqual(self.tenon("--set", "inference=1").returncode, 2)
 

@@ -22,12 +22,18 @@ SUITES = ("platforms", "attention", "api/test_attention_selector_resolution.py",
           "worker/test_gpu_worker.py", "ops/quantization/test_nvfp4_ltx2_wiring.py")
 # Tests that cannot pass with Tenon's platforms: the start of their names, and why.
 UPSTREAM = {
-    "platforms.test_unified_memory": "replaces the calls of CUDA's driver that FastVideo's class makes",
-    "platforms.test_mps_vsa_error": "chooses attention for Apple's GPUs without one; Tenon says that mps is absent",
-    "attention.test_sdpa_head_sizes": "expects FastVideo's class of attention from FastVideo's class of CUDA",
-    "api.test_attn_qat_infer_capability_gate": "expects FastVideo's class of attention from FastVideo's class of CUDA",
+    "platforms.test_unified_memory":
+        "imports a private constant of FastVideo's class of CUDA, and replaces the driver calls that this class makes",
+    "platforms.test_mps_vsa_error":
+        "expects the name of FastVideo's class of attention, or its NotImplementedError, for Apple's GPUs on a machine without "
+        "them; Tenon says that mps is absent",
+    "attention.test_sdpa_head_sizes.test_explicit_torch_sdpa_pin_head_80_resolves":
+        "expects the name of FastVideo's class of attention from its class of CUDA",
+    "api.test_attn_qat_infer_capability_gate":
+        "expects the name of FastVideo's class of attention, or its ImportError, from its class of CUDA, for GPUs that the test "
+        "simulates in torch.cuda",
     "attention.test_attn_qat_infer_arch_gate.test_selecting_unavailable_backend_raises_instead_of_falling_back":
-        "chooses attention for CUDA without a GPU; Tenon says that cuda is absent",
+        "expects FastVideo's ImportError for CUDA without a GPU; Tenon says that cuda is absent",
 }
 
 
@@ -35,8 +41,9 @@ def run_tests(scratch, name, plugin, **variables):
     """The names of the tests that passed, without "AttentionBackendEnum.", which only the names of FastVideo's enum have."""
     results = os.path.join(scratch, name + ".xml")
     log = os.path.join(scratch, name + ".log")
+    site = os.path.dirname(os.path.dirname(TESTS))  # names begin with fastvideo.tests wherever this repository is
     command = [sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", *plugin, "--junitxml", results,
-               "--continue-on-collection-errors", *(os.path.join(TESTS, suite) for suite in SUITES)]
+               "--rootdir", site, "--continue-on-collection-errors", *(os.path.join(TESTS, suite) for suite in SUITES)]
     with open(log, "w", encoding="utf-8") as to:
         subprocess.run(command, env={**os.environ, **variables}, cwd=scratch, stdout=to, stderr=to, check=False)
     if not os.path.exists(results):

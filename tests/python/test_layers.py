@@ -66,7 +66,7 @@ def test_values_a_layer_was_not_made_for():
     with pytest.raises(tenon.errors.InvalidArgumentError, match="value: expected 2 heads, got 4"):
         impl.forward(ones(1, 5, 4, 16), ones(1, 5, 2, 16), ones(1, 5, 4, 16))
     assert impl.forward(ones(1, 5, 4, 16), ones(1, 7, 2, 16), ones(1, 7, 2, 8)).shape == (1, 5, 4, 8)  # of their own size
-    with pytest.raises(TypeError, match="k: list is no array"):
+    with pytest.raises(TypeError, match=r"k: expected an array \(with .*, got list;"):
         impl.forward(ones(1, 5, 4, 16), [1.0], ones(1, 5, 2, 16))
 
 
@@ -193,7 +193,7 @@ def test_memory_in_use_of_a_torch_device(torch):
     cpu = platform("cpu")
     for device in (torch.device("cpu"), torch.device("cpu", 0)):
         assert cpu.get_current_memory_usage(device) > 0
-    with pytest.raises(tenon.errors.InvalidArgumentError, match='"cuda:0" is none of cpu'):
+    with pytest.raises(tenon.errors.InvalidArgumentError, match='expected one of cpu, .* got "cuda:0"'):
         cpu.get_current_memory_usage(torch.device("cuda", 0))
 
 

@@ -58,7 +58,7 @@ def test_scope():
                 assert settings.get("determinism") == "run-to-run"
         assert settings.get("determinism") == "any"
     assert settings.value("fp32_precision") == "none"
-    with pytest.raises(tenon.errors.InvalidArgumentError, match="process's only"):
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="expected a setting that a scope can change, got one of the process"):
         settings.scope({"cpu.threads": 1})
 
 

@@ -143,12 +143,12 @@ def test_shapes_broadcast(shapes, grouped):
 
 
 @pytest.mark.parametrize("shapes,message", [
-    (((2, 4, 7, 8), (3, 4, 7, 8), (3, 4, 7, 8)), "do not broadcast"),
-    (((2, 4, 7, 8), (2, 4, 7, 8), (2, 3, 7, 8)), "do not broadcast"),
+    (((2, 4, 7, 8), (3, 4, 7, 8), (3, 4, 7, 8)), "expected shapes that broadcast"),
+    (((2, 4, 7, 8), (2, 4, 7, 8), (2, 3, 7, 8)), "expected shapes that broadcast"),
     (((4, 7, 8), (3, 7, 8), (3, 7, 8)), "query has 4 heads, key has 3: enable_gqa"),
     (((8,), (7, 8), (7, 8)), "two dimensions or more, got 1, 2 and 2"),
     (((2, 4, 7, 8),) * 3 + ((1, 2, 1, 7, 7),), "a mask of 5 dimensions beside operands of 4"),
-    (((2, 3, 4, 7, 8),) * 3 + ((2, 1, 7, 7),), "do not broadcast"),
+    (((2, 3, 4, 7, 8),) * 3 + ((2, 1, 7, 7),), "expected shapes that broadcast"),
     (((1, 3, 4, 7, 8),) * 3 + ((2, 1, 1, 7, 7),), "before their heads")])
 def test_shapes_that_do_not_fit(shapes, message):
     with pytest.raises(tenon.errors.InvalidArgumentError, match=message):
@@ -623,7 +623,7 @@ def test_nested_tensors_are_refused(layout):
         nested = torch.nested.nested_tensor([torch.ones(4, 2, 8), torch.ones(3, 2, 8)], layout=layout).transpose(1, 2)
     with pytest.raises(tenon.errors.InvalidArgumentError, match="query is a nested tensor"):
         ours(nested, nested, nested)
-    with pytest.raises(tenon.errors.InvalidArgumentError, match="b: a nested tensor is none of one shape"):
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="b: expected a tensor of one shape, got a nested tensor"):
         tenon.matmul(torch.ones(2, 2), nested)
 
 

@@ -111,6 +111,9 @@ static void names_and_numbers(void **state)
     assert_int_equal(tn_attention_backend_find("SAGE_ATN", &found, &err), TN_NOT_FOUND);
     assert_contains(err.message, "no attention backend \"SAGE_ATN\"; did you mean SAGE_ATTN?");
     assert_int_equal(tn_attention_backend_find("flash", &found, &err), TN_NOT_FOUND);
+    assert_contains(err.message,
+                    "no attention backend \"flash\"; there are FLASH_ATTN, SLIDING_TILE_ATTN");
+    assert_contains(err.message, "SAGE_SLA_ATTN, NABLA_ATTN");
     assert_int_equal(tn_attention_backend_find(NULL, &found, &err), TN_INVALID_ARGUMENT);
     assert_int_equal(found, TN_BACKEND_TORCH_SDPA);
 }

@@ -274,13 +274,13 @@ static void what_is_refused_says_why(void **state)
     piece_make(&from, 2, shape, NULL, a, TN_F32);
     piece_make(&to, 2, other, NULL, b, TN_F32);
     assert_int_equal(tn_copy(NULL, &from.tensor, &to.tensor, &err), TN_INVALID_ARGUMENT);
-    assert_string_equal(err.message, "to: dimension 1: expected 3, as from has, got 4");
+    assert_string_equal(err.message, "to: dimension 1: expected 3, the size of from, got 4");
     piece_make(&to, 1, shape, NULL, b, TN_F32);
     assert_int_equal(tn_copy(NULL, &from.tensor, &to.tensor, &err), TN_INVALID_ARGUMENT);
-    assert_string_equal(err.message, "to: ndim: expected 2, as from has, got 1");
+    assert_string_equal(err.message, "to: expected 2 dimensions, as many as from, got 1");
     piece_make(&to, 2, shape, NULL, b, TN_I32);
     assert_int_equal(tn_copy(NULL, &from.tensor, &to.tensor, &err), TN_INVALID_ARGUMENT);
-    assert_string_equal(err.message, "to: dtype: expected f32, as from has, got i32");
+    assert_string_equal(err.message, "to: expected f32, the dtype of from, got i32");
     piece_make(&to, 2, shape, still, b, TN_F32);
     assert_int_equal(tn_copy(NULL, &from.tensor, &to.tensor, &err), TN_INVALID_ARGUMENT);
     assert_string_equal(err.message, "to: dimension 0 has the stride 0, so its 2 elements share "

@@ -154,7 +154,7 @@ class NumpyKind(Kind):
 
     def _refusal(self, array: Any) -> Exception:
         if isinstance(array, self.masked):
-            return errors.invalid("a masked array's mask would be lost; fill it first")
+            return errors.invalid("expected an array without a mask, got a masked array; fill it first")
         if array.dtype.newbyteorder() in self.numbers:
             return errors.invalid(
                 f"an array of {array.dtype.str} is in another byte order than this machine's; "
@@ -287,7 +287,7 @@ class TorchKind(Kind):
                 "a dual tensor would lose its tangent here, and no operator of Tenon's has forward-mode derivatives; "
                 "give its primal, as torch.autograd.forward_ad.unpack_dual has it")
         if array.is_nested:
-            return errors.invalid("a nested tensor is none of one shape; pad it, as with torch.nested.to_padded_tensor")
+            return errors.invalid("expected a tensor of one shape, got a nested tensor; pad it, as with torch.nested.to_padded_tensor")
         if isinstance(array, self.fake):
             return errors.invalid("a fake tensor has no numbers, only a shape; use tenon.integrations.torch where "
                                   "calls are traced or compiled")
@@ -300,9 +300,9 @@ class TorchKind(Kind):
                 "a tensor that requires gradients would lose them here; detach it, enter "
                 "torch.no_grad(), or use tenon.integrations.torch")
         if array.layout is not self.strided:
-            return errors.invalid(f"tensors of {array.layout} are not strided; make it dense first")
+            return errors.invalid(f"expected a strided tensor, got one of {array.layout}; make it dense first")
         if array.is_conj() or array.is_neg():
-            return errors.invalid("a tensor that is conjugated or negated lazily; resolve it first")
+            return errors.invalid("expected a tensor with its values in memory, got one that is conjugated or negated lazily; resolve it first")
         return errors.invalid(f"no dtype for {array.dtype}; there are: {', '.join(self.dtypes)}")
 
     def empty(self, like: Any, seen: _abi.Tensor, shape: tuple[int, ...], word: str) -> Any:
@@ -419,7 +419,7 @@ class InterfaceKind(Kind):
             if not isinstance(facts.get(name), cls):
                 raise TypeError(f"{wrong}: {name}: expected a {cls.__name__}, got {type(facts.get(name)).__name__}")
         if facts.get("mask") is not None:
-            raise errors.invalid("an array with a mask; fill it first")
+            raise errors.invalid("expected an array without a mask, got a masked one; fill it first")
         return facts
 
     def view(self, array: Any) -> _abi.Tensor:
@@ -508,7 +508,8 @@ def _kind_of_type(cls: type, array: Any) -> Kind:
     if _buffers.has_buffer(array):
         return BufferKind()
     raise TypeError(
-        f"{cls.__name__} is no array: it has neither DLPack, nor the array interface, nor a buffer")
+        f"expected an array (with DLPack, the array interface or a buffer), got {cls.__name__}; numpy.asarray makes one of "
+        "numbers and lists")
 
 
 def kind_of(array: Any) -> Kind:

@@ -231,7 +231,7 @@ def broadcast(one: Shape, other: Shape) -> Shape:
     sizes = []
     for a, b in zip((1,) * (rank - len(one)) + one, (1,) * (rank - len(other)) + other):
         if a != b and 1 not in (a, b):
-            raise errors.invalid(f"shapes {one} and {other} do not broadcast")
+            raise errors.invalid(f"expected shapes that broadcast, got {one} and {other}")
         sizes.append(b if a == 1 else a)
     return tuple(sizes)
 

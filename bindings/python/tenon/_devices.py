@@ -238,7 +238,7 @@ def index_among(types: Callable[[], Iterable[str]], given: Any, platform: str) -
     kind, colon, index = str(given).partition(":")
     known = [*types()]
     if kind not in known:
-        raise errors.invalid(f'device "{given}" is none of {platform}, whose devices have the type {" or ".join(known)}')
+        raise errors.invalid(f'device: expected one of {platform}, of the type {" or ".join(known)}, got "{given}"')
     if colon and not index.isdecimal():
         raise errors.invalid(f'device: expected a type and a number ("{kind}:0"), got "{given}"')
     return _given.number("device", int(index), *_given.INT32) if colon else None

@@ -80,13 +80,10 @@ def binary_call(kind: str, x: Any, other: Any, out: Any, dtype: Any) -> Call:
 def _reduced_axes(axes: Any, rank: int) -> set[int]:
     """The dimensions that `axes` names."""
     given = range(rank) if axes is None else axes if hasattr(axes, "__iter__") else (axes,)
-    numbers = [_given.axis("axes", axis) for axis in given]
-    places = {axis + rank if axis < 0 else axis for axis in numbers}
-    if any(place not in range(rank) for place in places) or (axes is not None and not places and rank):
-        raise errors.invalid(f"axes {axes} of {rank} dimensions")
-    if len(places) < len(numbers):
-        raise errors.invalid(f"axes {axes} name a dimension twice")
-    return places
+    numbers = [_given.dimension("axes", axis, rank) for axis in given]
+    if len(set(numbers)) < len(numbers) or (axes is not None and not numbers and rank):
+        raise errors.invalid(f"axes: expected some of the {rank} dimensions, each once, got {axes}")
+    return set(numbers)
 
 
 def reduce_call(kind: str, x: Any, axes: Any, keepdims: bool, out: Any, dtype: Any) -> Call:

@@ -176,12 +176,12 @@ def _why(address: int | None) -> Why | None:
 
 def _check_alone(given: tuple[Any, ...], options: dict[str, Any]) -> None:
     if given or options:
-        raise TypeError("a problem's text says everything: nothing is given beside it")
+        raise TypeError("expected a problem's text alone, got other arguments too")
 
 
 def _made(operator: Any, given: tuple[Any, ...], options: dict[str, Any]) -> _calls.Call:
     if operator not in _calls.MAKERS:
-        raise TypeError(f"{operator!r} is neither a problem's text nor an operator of Tenon's")
+        raise TypeError(f"expected a problem's text or an operator such as tenon.matmul, got {operator!r}")
     return _calls.make(_calls.MAKERS[operator], given, options)
 
 

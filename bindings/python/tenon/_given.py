@@ -21,7 +21,7 @@ def text(what: str, value: Any) -> bytes:
     if not isinstance(value, str):
         raise TypeError(f"{what}: expected a str, got {type(value).__name__}")
     if "\0" in value:
-        raise errors.invalid(f"{what}: {value!r} has a NUL, where the library would take its end to be")
+        raise errors.invalid(f"{what}: expected a str without NUL, got {value!r}")
     return value.encode("utf-8", "surrogateescape")
 
 
@@ -58,6 +58,25 @@ def axis(what: str, value: Any) -> int:
     return number(what, value, *INT32)
 
 
+def dimension(what: str, value: Any, rank: int) -> int:
+    """The number of a dimension, from 0 on. A negative value counts from the last dimension."""
+    given = axis(what, value)
+    if not -rank <= given < rank:
+        expected = f"{-rank} to {rank - 1}" if rank else "an array with dimensions"
+        raise errors.invalid(f"{what}: expected {expected}, got {given if rank else 'a scalar'}")
+    return given % rank
+
+
+def permutation(what: str, value: Any, rank: int) -> list[int]:
+    """The numbers of all dimensions, from 0 on, each once."""
+    given = list(value)
+    numbers = [axis(what, one) for one in given]
+    places = [number + rank if number < 0 else number for number in numbers]
+    if sorted(places) != list(range(rank)):
+        raise errors.invalid(f"{what}: expected each of the {rank} dimensions once, got {tuple(given)}")
+    return places
+
+
 def scalar(what: str, value: Any) -> complex:
     """A number of any kind, also another library's. TypeError for what is none, texts of numbers among them."""
     try:
@@ -67,9 +86,9 @@ def scalar(what: str, value: Any) -> complex:
     except (TypeError, ValueError):
         raise TypeError(f"{what}: expected a number, got {type(value).__name__}") from None
     except OverflowError:
-        raise errors.invalid(f"{what}: an integer of {value.bit_length()} bits is more than a double holds") from None
+        raise errors.invalid(f"{what}: expected a number that a double can hold, got an integer of {value.bit_length()} bits") from None
     if isinstance(value, int) and int(number.real) != value:
-        raise errors.invalid(f"{what} {value} is passed as a double, which does not hold it; the nearest is "
+        raise errors.invalid(f"{what}: expected a number that a double can hold, got {value}; the nearest is "
                              f"{int(number.real)}")
     return number
 

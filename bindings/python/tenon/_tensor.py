@@ -164,10 +164,7 @@ class Tensor:
         (4, 2, 3)
         """
         rank, order = self.ndim, _listed(order)
-        places = [_given.axis("order", one) for one in order]
-        places = [place + rank if -rank <= place < 0 else place for place in places]
-        if sorted(places) != list(range(rank)):
-            raise errors.invalid(f"order {order} is no permutation of {rank} dimensions")
+        places = _given.permutation("order", order, rank)
         shape, strides = self.shape, self._owned.strides()
         return self._view(0, tuple(shape[at] for at in places), tuple(strides[at] for at in places))
 
@@ -179,9 +176,7 @@ class Tensor:
         (2, 4, 3)
         """
         order = list(range(self.ndim))
-        for axis in (one, other):
-            if not -self.ndim <= _given.axis("transpose", axis) < self.ndim:
-                raise errors.invalid(f"axis {axis} of {self.ndim} dimensions")
+        one, other = (_given.dimension("transpose", axis, self.ndim) for axis in (one, other))
         order[one], order[other] = order[other], order[one]
         return self.permute(*order)
 
@@ -235,6 +230,17 @@ class Tensor:
 
     def __getitem__(self, key: Any) -> Tensor:
         return self._view(*_indexed(self.shape, self._owned.strides(), key))
+
+    def __copy__(self) -> Tensor:
+        return self[...]
+
+    def __deepcopy__(self, memo: Any) -> Tensor:
+        from . import operators
+
+        return operators.copy(self._dense(), empty(self.shape, self.dtype, self.device))
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a tensor cannot be pickled; pickle its numpy()")
 
     def __len__(self) -> int:
         if not self.shape:

@@ -86,12 +86,12 @@ def _matmul_call(a: Any, b: Any, *, out: Any = None, bias: Any = None, alpha: fl
     scales = tuple(None if scale is None else view(scale) for scale in (scale_a, scale_b))
     if ta.ndim < 2 or tb.ndim < 2:
         if scales != (None, None):
-            raise errors.invalid("matmul of vectors takes no scales")
+            raise errors.invalid("scale_a, scale_b: expected none for vectors, got one")
         return _vector_call(a, b, ta, tb, out, dict(
             bias=bias, alpha=alpha, beta=beta, activation=activation, transpose_a=transpose_a,
             transpose_b=transpose_b, acc=acc, dtype=dtype))
     if beta and out is None:
-        raise errors.invalid("beta without out: there is nothing that it could count")
+        raise errors.invalid("beta: expected out too, the array that it multiplies, got none")
     da, db = ta.dims, tb.dims
     shape = (da[-1 if transpose_a else -2], db[-2 if transpose_b else -1])
     if len(da) > 2 or len(db) > 2:
@@ -122,9 +122,9 @@ def _vector_call(a: Any, b: Any, ta: _abi.Tensor, tb: _abi.Tensor, out: Any,
                  options: dict[str, Any]) -> Call:
     """As NumPy reads vectors: rows on the left, columns on the right, and they vanish."""
     if ta.ndim == 0 or tb.ndim == 0:
-        raise errors.invalid(f"matmul of shapes {ta.dims} and {tb.dims}: scalars are not matrices")
+        raise errors.invalid(f"{'a' if ta.ndim == 0 else 'b'}: expected at least 1 dimension, got 0")
     if options["bias"] is not None or options["transpose_a"] or options["transpose_b"]:
-        raise errors.invalid("matmul of vectors takes neither bias nor transposes")
+        raise errors.invalid("bias, transpose_a, transpose_b: expected none for vectors, got one")
     kind = kind_of(a)
     left = new_axis(ta, 0) if ta.ndim == 1 else ta
     right = new_axis(tb, 1) if tb.ndim == 1 else tb
@@ -179,15 +179,15 @@ def _mask_of(mask: Any, mask_tensor: Any, window: Sequence[int] | None,
         return 0, mask_tensor, _NO_WINDOW
     if mask is not None and not isinstance(mask, str):
         if mask_tensor is not None:
-            raise errors.invalid("two arrays of masks: mask and mask_tensor")
+            raise errors.invalid("expected one array as mask, got two: mask and mask_tensor")
         mask, mask_tensor = None, mask
     if causal is not False and _given.flag("causal", causal):
         mask = _add_causal(mask, window)
     number = 3 if window is not None else word_number("mask", MASKS, mask)
     if window is not None and mask not in (None, "window"):
-        raise errors.invalid(f'a window and the mask "{mask}" at once')
+        raise errors.invalid(f'expected a window or the mask "{mask}", got both; give one of them')
     if number == 3 and window is None:
-        raise errors.invalid('the mask "window" needs window=(left, right)')
+        raise errors.invalid('expected window=(left, right) for the mask "window", got none')
     return number, mask_tensor, _NO_WINDOW if window is None else _window_of(window)
 
 
@@ -195,7 +195,7 @@ def _window_of(window: Any) -> tuple[int, ...]:
     if isinstance(window, str) or not hasattr(window, "__len__"):
         raise TypeError(f"window: expected two whole numbers, (left, right), got {window!r}")
     if len(window) != 2:
-        raise errors.invalid(f"a window of {len(window)} numbers; it has two, (left, right)")
+        raise errors.invalid(f"window: expected two numbers, (left, right), got {len(window)}")
     return tuple(_given.number("window", one, *_given.INT64) for one in window)
 
 
@@ -245,8 +245,8 @@ def _attention_call(
     tq, tk, tv = view(q), view(k), view(v)
     kind = kind_of(q)
     if tq.ndim < 3 or tv.ndim < 3:
-        raise errors.invalid(f"attention of shapes {tq.dims} and {tv.dims}: each needs heads, length and "
-                             "size, and unless it is packed the batch")
+        raise errors.invalid("q, v: expected the dimensions batch (unless they are packed), heads, length and size, got the "
+                             f"shapes {tq.dims} and {tv.dims}")
     number, array, (left, right) = _mask_of(mask, mask_tensor, window, causal)
     word = _dtypes.WORD[tq.dtype]
     result, to = target(kind, q, tq, out, _attention_shape(tq, tv),
@@ -394,9 +394,7 @@ def permute(x: Any, order: Sequence[int], *, out: Any = None) -> Call:
     dims = given.dims
     if not hasattr(order, "__iter__"):
         raise TypeError(f"order: expected the numbers of all dimensions, got {type(order).__name__}")
-    order = [_given.axis("order", one) for one in order]
-    if sorted(order) != list(range(len(dims))):
-        raise errors.invalid(f"order {tuple(order)} is no permutation of {len(dims)} dimensions")
+    order = _given.permutation("order", order, len(dims))
     places = (c_int32 * max(len(order), 1))(*order)
     made = one_output("tn_permute", _abi.PermuteArgs, x, given, out, tuple(dims[i] for i in order), None, {},
                       order_count=len(order))
@@ -446,13 +444,10 @@ def softmax(x: Any, axis: int = -1, *, log: bool = False, out: Any = None,
     array([[0.5, 0.5],
            [1. , 0. ]], dtype=float32)
     """
-    given, axis = view(x), _given.axis("axis", axis)
-    rank = given.ndim
-    if not -rank <= axis < rank:
-        raise errors.invalid(f"axis {axis} of {rank} dimensions")
+    given = view(x)
     word = None if dtype is None else _dtypes.word_of(dtype)
     return one_output("tn_softmax", _abi.SoftmaxArgs, x, given, out, None, word, {},
-                      axis=-1 - axis if axis < 0 else rank - 1 - axis, log=_given.flag("log", log))
+                      axis=given.ndim - 1 - _given.dimension("axis", axis, given.ndim), log=_given.flag("log", log))
 
 
 def _norm_call(kind: int, x: Any, weight: Any, bias: Any, epsilon: float, out: Any, dtype: Any) -> Call:

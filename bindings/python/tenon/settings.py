@@ -429,7 +429,7 @@ class scope:  # noqa: N801 - reads as a word of the language
         for key in changes:
             facts = _facts(_number(key))
             if facts.process_only:
-                raise errors.invalid(f"{key} is the process's only: no scope can change it")
+                raise errors.invalid(f"{key}: expected a setting that a scope can change, got one of the process; use settings.set")
         self._changes = _Changes(changes)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -13,16 +13,16 @@ static tn_status check_same(const tn_tensor *from, const tn_tensor *to, tn_error
 {
     if (from->dtype != to->dtype)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "to: dtype: expected %s, as from has, got %s", tn_dtype_name(from->dtype),
+                       "to: expected %s, the dtype of from, got %s", tn_dtype_name(from->dtype),
                        tn_dtype_name(to->dtype));
     if (from->ndim != to->ndim)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "to: ndim: expected %d, as from has, got %d", (int)from->ndim,
+                       "to: expected %d dimensions, as many as from, got %d", (int)from->ndim,
                        (int)to->ndim);
     for (int32_t i = 0; i < from->ndim; i++) {
         if (from->shape[i] != to->shape[i])
             return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                           "to: dimension %d: expected %" PRId64 ", as from has, got %" PRId64,
+                           "to: dimension %d: expected %" PRId64 ", the size of from, got %" PRId64,
                            (int)i, from->shape[i], to->shape[i]);
     }
     return TN_OK;

@@ -237,7 +237,7 @@ tn_status tni_backend_unknown(const char *name, const char *where, tn_error *err
     enum { MOST = 64 };
     const tni_kernel *kernel;
     const char *names[MOST];
-    char hint[TNI_HINT];
+    char hint[TNI_OFFER];
     size_t count = list_own(names);
     for (size_t i = 0; count < MOST && (kernel = tni_kernel_at(i)); i++) {
         const char *more = name_of(kernel);
@@ -246,21 +246,20 @@ tn_status tni_backend_unknown(const char *name, const char *where, tn_error *err
     }
     return tn_fail(err, TN_NOT_FOUND, 0, where,
                    "attention.backend: no attention backend \"%.60s\"%s", name,
-                   tni_words_hint(tni_words_nearest(name, names, count), hint));
+                   tni_words_offer(name, names, count, hint));
 }
 
 tn_status tn_attention_backend_find(const char *name, int32_t *out, tn_error *err)
 {
     static const char where[] = "tn_attention_backend_find";
-    char hint[TNI_HINT];
+    char hint[TNI_OFFER];
     if (!name || !out)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s is NULL", name ? "out" : "the name");
     int32_t number = tni_backend_number(name);
     if (!number)
         return tn_fail(
             err, TN_NOT_FOUND, 0, where, "no attention backend \"%.60s\"%s", name,
-            tni_words_hint(
-                tni_words_nearest(name, tni_attention_backends + 1, TN_BACKEND_COUNT - 1), hint));
+            tni_words_offer(name, tni_attention_backends + 1, TN_BACKEND_COUNT - 1, hint));
     *out = number;
     return TN_OK;
 }

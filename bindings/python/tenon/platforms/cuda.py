@@ -1,4 +1,4 @@
-"""NVIDIA's GPUs, as a class with FastVideo's name.
+"""NVIDIA's GPUs, as a class with FastVideo's names.
 
 >>> from tenon.platforms import platform
 >>> from tenon.platforms.cuda import CudaPlatform
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from .interface import Platform, platform
 
-__all__ = ["CudaPlatform"]
+__all__ = ["CudaPlatform", "CudaPlatformBase", "NonNvmlCudaPlatform", "NvmlCudaPlatform"]
 
 
 class CudaPlatform(Platform):
@@ -18,3 +18,7 @@ class CudaPlatform(Platform):
 
     def __init__(self) -> None:
         super().__init__(platform("cuda").address)
+
+
+# FastVideo has a class for each way of asking NVIDIA's driver. Tenon has one way.
+CudaPlatformBase = NvmlCudaPlatform = NonNvmlCudaPlatform = CudaPlatform
