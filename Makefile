@@ -51,7 +51,7 @@ libraries-test: ## the kernels that go through MKL, oneDNN, BLIS and OpenBLAS, w
 	@scripts/setup build
 	@scripts/libraries
 
-peers-test: ## FastVideo's own tests of platforms and attention on Tenon's platforms; fetched for it
+peers-test: ## NumPy's tests of fft on tenon.fft; FastVideo's of platforms and attention, fetched for it
 	@scripts/setup build
 	@scripts/peers
 

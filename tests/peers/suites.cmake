@@ -3,4 +3,5 @@ include(scripts.cmake)
 
 if(UNIX AND NOT APPLE)
   tenon_test_script(peers/numpy_dlpack)
+  tenon_test_script(peers/numpy_fft)
 endif()

@@ -3,8 +3,10 @@ import importlib.util
 import os
 import pathlib
 import re
+import struct
 import subprocess
 import sys
+import wave
 
 import pytest
 
@@ -32,7 +34,7 @@ def module(name):
 
 
 def test_every_example_is_run_here():
-    assert {path.name for path in EXAMPLES.glob("*.py")} == {"attention_speed.py", "inductor_sample.py"}
+    assert {path.name for path in EXAMPLES.glob("*.py")} == {"attention_speed.py", "inductor_sample.py", "spectrum.py"}
     for path in EXAMPLES.glob("*.py"):
         compile(path.read_text(), str(path), "exec")
 
@@ -42,6 +44,24 @@ def test_attention_speed():
                needs=("torch", "transformers"))
     line = r"(\w+) +1 of 1 attentions in Tenon, error \S+ \(equal; .* eager takes [\d.]+ times as long, sdpa [\d.]+"
     assert [re.fullmatch(line, one)[1] for one in said.splitlines()] == ["decoder", "encoder", "vision"]
+
+
+def test_spectrum(tmp_path):
+    said = run("spectrum.py", needs=("numpy",)).splitlines()
+    assert len(said) == 24
+    shown = (ROOT / "docs" / "fft.md").read_text().partition("$ python3 spectrum.py\n")[2].partition("```")[0].splitlines()
+    assert len(shown) == 8
+    for ours, page in zip(said, shown):
+        assert ours.split()[0] == page.split()[0] and abs(float(ours.split()[-2]) - float(page.split()[-2])) < 0.2
+    bars = {float(line.split()[0]): line.count("#") for line in said}
+    assert sorted(bars, key=bars.get)[-2:] == [835.0, 334.0], said  # the bands of 1000 and 440 Hz
+    with wave.open(str(tmp_path / "tone.wav"), "wb") as file:
+        file.setnchannels(2)
+        file.setsampwidth(2)
+        file.setframerate(1000)
+        file.writeframes(struct.pack("<hh", 9000, 0) * 500)  # of the frequency 0
+    said = run("spectrum.py", str(tmp_path / "tone.wav"), needs=("numpy",)).splitlines()
+    assert max(said, key=lambda line: line.count("#")) == said[0]
 
 
 def test_inductor_sample():

@@ -1,4 +1,4 @@
-"""Every Python snippet of README.md, docs/python.md and docs/einsum.md, in the order of the page and in one program, as a reader
+"""Every Python snippet of README.md, docs/python.md, docs/einsum.md and docs/fft.md, in the order of the page and in one program, as a reader
 types them."""
 import importlib.util
 import pathlib
@@ -11,7 +11,7 @@ NAMES = {"__name__": "__main__"}
 
 
 def snippets():
-    for page in ("README.md", "docs/python.md", "docs/einsum.md"):
+    for page in ("README.md", "docs/python.md", "docs/einsum.md", "docs/fft.md"):
         text = (ROOT / page).read_text()
         for match in re.finditer(r"^```python *(.*?)\n(.*?)^```$", text, re.M | re.S):
             line = text[: match.start()].count("\n") + 2

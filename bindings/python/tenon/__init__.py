@@ -28,7 +28,7 @@ _HOMES = {
     "Decision": "_explain", "explain": "_explain", "fallbacks": "_explain", "prepare": "_explain",
     "doctor": "_doctor", "libraries": "_doctor", "library": "_doctor",
 }
-_MODULES = ("backends", "device_interface", "integrations", "lock", "platforms")
+_MODULES = ("backends", "device_interface", "fft", "integrations", "lock", "platforms")
 
 
 def version() -> str:

@@ -1,6 +1,7 @@
 from . import backends as backends
 from . import device_interface as device_interface
 from . import errors as errors
+from . import fft as fft
 from . import integrations as integrations
 from . import lock as lock
 from . import platforms as platforms
