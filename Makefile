@@ -51,7 +51,7 @@ libraries-test: ## the kernels that go through MKL, oneDNN, BLIS and OpenBLAS, w
 	@scripts/setup build
 	@scripts/libraries
 
-peers-test: ## NumPy's tests of fft on tenon.fft; FastVideo's of platforms and attention, fetched for it
+peers-test: ## tests of opt_einsum, NumPy's einsum and fft, and FastVideo with Tenon in their place; fetched for it
 	@scripts/setup build
 	@scripts/peers
 

@@ -129,11 +129,44 @@ def test_get_opt_einsum(monkeypatch):
     assert ours.contract_path(*CHAIN, shapes=True, optimize="greedy")[0] == [(1, 2), (0, 1)]
     assert ours.contract_path(CHAIN[0], a, b, c, optimize=False)[0] == [(0, 1), (0, 1)]
     assert ours.contract_path(CHAIN[0], a, b, c, optimize=[(0, 2), (0, 1)])[0] == [(0, 2), (0, 1)]
+    found = ours.paths.optimal([{"i", "j"}, {"j", "k"}, {"k", "l"}], {"i", "l"}, {"i": 10, "j": 20, "k": 30, "l": 5})
+    assert found == [(1, 2), (0, 1)] and ours.paths.get_path_fn("branch-all")([{"i"}, {"i"}], {"i"}, {"i": 3}) == [(0, 1)]
+    limited = ours.paths.greedy([{"i", "j"}, {"j", "k"}, {"k", "l"}], {"i", "l"}, {"i": 10, "j": 20, "k": 30, "l": 5}, 99)
+    assert limited == [(0, 1, 2)]
+    with pytest.raises(KeyError, match="expected one of auto"):
+        ours.contract(CHAIN[0], a, b, c, optimize="gredy")
     try:
         import opt_einsum
     except ImportError:
         return
     assert backends.opt_einsum.get_opt_einsum() is opt_einsum
+
+
+def test_contract_takes_what_numpy_has(random):
+    """contract: numbers, lists, several dtypes, bool, order, casting, any labels, and an out that is an operand."""
+    from tenon import _opt_einsum
+
+    contract = _opt_einsum.contract
+    a, b = random.integers(0, 5, (3, 4)), random.standard_normal((4, 3))
+    assert contract("ij,j->i", [[1, 2], [3, 4]], [5.0, 6.0]).tolist() == [17, 39]
+    assert contract(",,->", 2, 3, 4.0) == 24
+    assert numpy.array_equal(contract("ij,jk->ik", a, b), a @ b)
+    assert contract("ij,jk->ik", a, b, dtype="f4", casting="same_kind").dtype == numpy.float32
+    with pytest.raises(TypeError, match="casting"):
+        contract("ij,jk->ik", a, b, dtype="i8")
+    with pytest.raises(ValueError, match="casting"):
+        contract("ij->ji", a, casting="blah")
+    assert contract("ij,jk->ik", a > 2, b > 0).dtype == bool
+    assert numpy.array_equal(contract("ij,jk->ik", a > 2, b > 0), (a > 2) @ (b > 0))
+    assert contract("ij,jk->ki", a, b, order="F").flags.f_contiguous
+    assert numpy.array_equal(contract(a, ["left", "mid"], b, ["mid", "right"], ["right", "left"]), (a @ b).T)
+    square = b.T @ b
+    assert contract("ij,jk->ik", square, square, out=square) is square
+    assert numpy.allclose(square, (b.T @ b) @ (b.T @ b))
+    narrow = numpy.zeros((3, 3), "f4")
+    assert contract("ij,jk->ik", a, b, out=narrow, casting="same_kind") is narrow and numpy.allclose(narrow, a @ b)
+    with pytest.raises(ValueError, match="out"):
+        contract("ij,jk->ik", a, b, out=numpy.zeros((3, 2), "f4"), casting="unsafe")
 
 
 def test_costs_against_opt_einsum(random):

@@ -53,6 +53,12 @@ class EinsumPath:
         """How many times the cost of one loop over all labels is that of the path."""
         return self.naive_cost / self.opt_cost if self.opt_cost else 1.0
 
+    def __str__(self) -> str:
+        """The costs and a line for each step, as the command einsum-path prints them, without kernels."""
+        rows = "".join(f"\n{step.cost:<10.6g}  {step.elements:<10.6g}  {step.equation}" for step in self.steps)
+        return (f"strategy {self.strategy}, cost {self.opt_cost:.6g} instead of {self.naive_cost:.6g}, largest result "
+                f"{self.largest_intermediate:.6g} elements\ncost        elements    equation{rows}")
+
     def __repr__(self) -> str:
         return f"EinsumPath({self.eq!r}, {self.path}, cost={self.opt_cost:g}, strategy={self.strategy!r})"
 
@@ -75,7 +81,7 @@ def _symbol(label: Any) -> str:
 def _parse(given: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
     """Equation and operands of `("ij->i", x)`, or of the form `(x, [0, 1], [0])`."""
     if not given:
-        raise TypeError("einsum: expected an equation and operands, got nothing")
+        raise errors.invalid("einsum: expected an equation and operands, got nothing")
     if isinstance(given[0], str):
         operands = given[1:]
         if len(operands) == 1 and isinstance(operands[0], list):
@@ -195,31 +201,3 @@ def einsum_path(*given: Any, strategy: str | None = None, path: Any = None, memo
     finally:
         lib.tn_einsum_path_release(address)
     return found.path, found
-
-
-def _strategy_of(optimize: Any) -> dict[str, Any]:
-    """opt_einsum's argument `optimize`."""
-    if optimize is None or optimize is True:
-        return {}
-    if optimize is False:
-        return {"strategy": "left"}
-    return {"strategy": optimize} if isinstance(optimize, str) else {"path": optimize}
-
-
-def contract(*given: Any, optimize: Any = True, out: Any = None) -> Any:
-    """`einsum` with the arguments of opt_einsum.contract."""
-    return einsum(*given, out=out, **_strategy_of(optimize))
-
-
-def contract_path(*given: Any, optimize: Any = True, shapes: bool = False) -> tuple[list[tuple[int, ...]], EinsumPath]:
-    """`einsum_path` with the arguments of opt_einsum.contract_path."""
-    if shapes:
-        given = (given[0], *map(tuple, given[1:]))
-    return einsum_path(*given, **_strategy_of(optimize))
-
-
-def stand_in() -> SimpleNamespace:
-    """An object with the functions of the package opt_einsum that PyTorch uses."""
-    from types import SimpleNamespace
-
-    return SimpleNamespace(contract=contract, contract_path=contract_path, __name__="tenon")

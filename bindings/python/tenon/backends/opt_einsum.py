@@ -13,12 +13,12 @@ def is_available() -> bool:
 
 
 def get_opt_einsum() -> Any:
-    """The package opt_einsum if it is installed, else an object of Tenon's with its functions `contract` and
-    `contract_path`."""
+    """The package opt_einsum if it is installed, else an object of Tenon's with its functions `contract`,
+    `contract_path` and the path functions of `paths`."""
     try:
         import opt_einsum
     except ImportError:
-        from .._einsum import stand_in
+        from .._opt_einsum import stand_in
 
         return stand_in()
     return opt_einsum
