@@ -20,7 +20,7 @@ static tn_status admit_fft(const tn_query *query, const tni_fft_machine *machine
 static uint64_t workspace_of_fft(const tn_query *query, const tni_fft_machine *machine)
 {
     tni_fft_scheme scheme;
-    tni_fft_scheme_make(query->op, machine, &scheme);
+    tni_fft_scheme_make(query->op, machine, NULL, &scheme);
     const int64_t threads = query->threads > 1 ? query->threads : 1;
     return (uint64_t)(scheme.room + threads * tni_fft_slice_bytes(&scheme));
 }
@@ -29,7 +29,7 @@ static tn_status run_fft(const tn_run *run, const tni_fft_machine *machine, tni_
                          tni_fft_compute *f64)
 {
     tni_fft_scheme scheme;
-    tni_fft_scheme_make(run->op, machine, &scheme);
+    tni_fft_scheme_make(run->op, machine, run->plan, &scheme);
     const int64_t slice = tni_fft_slice_bytes(&scheme);
     const int64_t slices = ((int64_t)run->workspace_bytes - scheme.room) / slice;
     const tni_fft_work work = {.run = run,

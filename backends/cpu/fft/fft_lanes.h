@@ -23,25 +23,29 @@ typedef struct change {
 } change;
 
 #if WIDTH == 16
-#define EVENS 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30
-#define ODDS  1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31
-#define LOW   LOW_16
-#define HIGH  HIGH_16
+#define EVENS    0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30
+#define ODDS     1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31
+#define REVERSED 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0
+#define LOW      LOW_16
+#define HIGH     HIGH_16
 #elif WIDTH == 8
-#define EVENS 0, 2, 4, 6, 8, 10, 12, 14
-#define ODDS  1, 3, 5, 7, 9, 11, 13, 15
-#define LOW   LOW_8
-#define HIGH  HIGH_8
+#define EVENS    0, 2, 4, 6, 8, 10, 12, 14
+#define ODDS     1, 3, 5, 7, 9, 11, 13, 15
+#define REVERSED 7, 6, 5, 4, 3, 2, 1, 0
+#define LOW      LOW_8
+#define HIGH     HIGH_8
 #elif WIDTH == 4
-#define EVENS 0, 2, 4, 6
-#define ODDS  1, 3, 5, 7
-#define LOW   LOW_4
-#define HIGH  HIGH_4
+#define EVENS    0, 2, 4, 6
+#define ODDS     1, 3, 5, 7
+#define REVERSED 3, 2, 1, 0
+#define LOW      LOW_4
+#define HIGH     HIGH_4
 #else
-#define EVENS LOW_2
-#define ODDS  HIGH_2
-#define LOW   LOW_2
-#define HIGH  HIGH_2
+#define EVENS    LOW_2
+#define ODDS     HIGH_2
+#define REVERSED 1, 0
+#define LOW      LOW_2
+#define HIGH     HIGH_2
 #endif
 
 INLINE vec load_vector(const real *from)

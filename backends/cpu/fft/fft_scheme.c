@@ -112,6 +112,7 @@ static void measure(tni_fft_scheme *s, tni_fft_pass *p, int64_t bytes)
     const int64_t length = round_up((split->m > split->n ? split->m : split->n) + 2, 16);
     p->staged = p->lanes || plain ? 0 : STAGE_MOST / (length * number);
     p->staged = p->staged > s->lanes ? s->lanes : p->staged;
+    p->staged = p->staged > 1 && is_contiguous(&p->in) && is_contiguous(&p->out) ? 1 : p->staged;
     p->staged = p->staged > p->lines ? p->lines : p->staged;
     p->staged = p->staged < 1 && !p->lanes && !plain ? 1 : p->staged;
     const int64_t cells = 2 * cell * (p->lanes ? split->m + 1 : round_up(longest, s->lanes));
@@ -125,7 +126,8 @@ static void measure(tni_fft_scheme *s, tni_fft_pass *p, int64_t bytes)
 
 /* The passes in their order: complex to real ends with the last dimension, the others begin with
  * it. Only the first pass, or for complex to real the last one, is needed for a length of 1. */
-void tni_fft_scheme_make(const tn_op *op, const tni_fft_machine *machine, tni_fft_scheme *out)
+void tni_fft_scheme_make(const tn_op *op, const tni_fft_machine *machine, const tni_fft_plan *plan,
+                         tni_fft_scheme *out)
 {
     const tn_fft_op *fft = TN_PARAMS(op, fft);
     const tn_layout *in = &op->operand[TN_FFT_IN];
@@ -150,7 +152,10 @@ void tni_fft_scheme_make(const tn_op *op, const tni_fft_machine *machine, tni_ff
         p->out.at = to_real && !ends ? TNI_FFT_AT_ROOM : TNI_FFT_AT_OUT;
         p->in.is_real = p->kind == TN_FFT_REAL_TO_COMPLEX;
         p->out.is_real = p->kind == TN_FFT_COMPLEX_TO_REAL;
-        tni_fft_split_make(op, d, lanes, &p->split);
+        if (plan)
+            p->split = plan->length[d].split;
+        else
+            tni_fft_split_make(op, d, lanes, &p->split);
         find_lines(op, in->rank - fft->dims + d, p);
         p->lanes = takes_lanes(p, lanes);
         measure(out, p, bytes);

@@ -41,7 +41,10 @@ typedef struct tni_fft_scheme {
     int64_t room;  /* bytes of ROOM, shared by all slices */
 } tni_fft_scheme;
 
-void tni_fft_scheme_make(const tn_op *op, const tni_fft_machine *machine, tni_fft_scheme *out);
+/* Takes the splits from the plan, which may be NULL: finding them takes longer than a small
+ * transform. */
+void tni_fft_scheme_make(const tn_op *op, const tni_fft_machine *machine, const tni_fft_plan *plan,
+                         tni_fft_scheme *out);
 
 static inline int64_t tni_fft_slice_bytes(const tni_fft_scheme *scheme)
 {

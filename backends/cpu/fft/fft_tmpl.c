@@ -201,63 +201,109 @@ static void transform_line(const job *j, int64_t slice, const real *in, real *ou
         transform_rows(&it, h, a, b);
 }
 
-static void multiply(real *x, const real *by, int64_t n)
+/* to = x times `by`, number by number; x may be `to`. */
+static void multiply(const real *x, const real *by, int64_t n, const change *load,
+                     const change *store, real *to)
 {
-    for (int64_t i = 0; i < n; i++) {
-        const real re = x[2 * i], im = x[2 * i + 1];
-        x[2 * i] = re * by[2 * i] - im * by[2 * i + 1];
-        x[2 * i + 1] = re * by[2 * i + 1] + im * by[2 * i];
+    int64_t i = 0;
+    for (; i + WIDTH <= n; i += WIDTH) {
+        const cell a = exchanged(load_complex(x + 2 * i), load->exchange);
+        const cell w = load_complex(by + 2 * i);
+        store_complex(to + 2 * i, changed(times_vector(a, w.re, w.im), store));
+    }
+    for (; i < n; i++) {
+        const real re = x[2 * i + load->exchange], im = x[2 * i + !load->exchange];
+        const real product[] = {re * by[2 * i] - im * by[2 * i + 1],
+                                re * by[2 * i + 1] + im * by[2 * i]};
+        to[2 * i] = product[store->exchange] * store->re;
+        to[2 * i + 1] = product[!store->exchange] * store->im;
     }
 }
 
-/* A line of n numbers in a stage of m. */
-static void transform_stage(const job *j, int64_t slice, real *x)
+static const change none = {false, 1, 1}, exchange = {true, 1, 1};
+
+/* Transforms n contiguous numbers. With a chirp, by way of the stage; any of the three may be the
+ * same memory. */
+static void transform_numbers(const job *j, int64_t slice, const real *in, real *stage, real *out,
+                              const change *load, const change *store)
 {
-    static const change none = {false, 1, 1}, exchange = {true, 1, 1};
     const tni_fft_split *s = &j->length->split;
     if (!s->chirps) {
-        transform_line(j, slice, x, x, &none, &none);
+        transform_line(j, slice, in, out, load, store);
         return;
     }
-    multiply(x, j->length->chirp, s->n);
-    memset(x + 2 * s->n, 0, (size_t)(s->m - s->n) * 2 * sizeof(real));
-    transform_line(j, slice, x, x, &none, &none);
-    multiply(x, j->length->spectrum, s->m);
-    transform_line(j, slice, x, x, &exchange, &exchange);
-    multiply(x, j->length->chirp, s->n);
+    multiply(in, j->length->chirp, s->n, load, &none, stage);
+    memset(stage + 2 * s->n, 0, (size_t)(s->m - s->n) * 2 * sizeof(real));
+    transform_line(j, slice, stage, stage, &none, &none);
+    multiply(stage, j->length->spectrum, s->m, &none, &none, stage);
+    transform_line(j, slice, stage, stage, &exchange, &exchange);
+    multiply(stage, j->length->chirp, s->n, &none, store, out);
 }
 
-/* As separate_cells, of a stage. */
-static void separate(real *x, int64_t h, const real *w)
+INLINE cell reversed(cell x)
 {
+    return (cell){MIX(INDEX, x.re, x.re, REVERSED), MIX(INDEX, x.im, x.im, REVERSED)};
+}
+
+/* Calls pair(low, high, w) for the numbers k and h - k, 1 <= k <= h / 2: cells of WIDTH of them, in
+ * reverse for the latter, or of one. `high` is low for k = h / 2. x may be `to`. */
+typedef void pair_cells(cell *low, cell *high, cell w, const change *how);
+
+INLINE void for_pairs(pair_cells *pair, const real *x, int64_t h, const real *w, const change *how,
+                      real *to)
+{
+    int64_t k = 1;
+    for (; 2 * k + 2 * WIDTH - 1 <= h; k += WIDTH) {
+        const int64_t back = h - k - WIDTH + 1;
+        cell low = load_complex(x + 2 * k), high = reversed(load_complex(x + 2 * back));
+        pair(&low, &high, load_complex(w + 2 * k), how);
+        store_complex(to + 2 * k, low);
+        store_complex(to + 2 * back, reversed(high));
+    }
+    for (; 2 * k <= h; k++) {
+        const real *a = x + 2 * k, *b = x + 2 * (h - k), *at = w + 2 * k;
+        cell low = {OF(splat)(a[0]), OF(splat)(a[1])}, high = {OF(splat)(b[0]), OF(splat)(b[1])};
+        pair(&low, &high, (cell){OF(splat)(at[0]), OF(splat)(at[1])}, how);
+        to[2 * (h - k)] = high.re[0], to[2 * (h - k) + 1] = high.im[0];
+        to[2 * k] = low.re[0], to[2 * k + 1] = low.im[0];
+    }
+}
+
+/* As separate_cells; `how` has the factors of real and imaginary parts, halved. */
+INLINE void separate_pair(cell *low, cell *high, cell w, const change *how)
+{
+    const cell b = {high->re, -high->im}, sum = add(*low, b);
+    const cell turned = times_vector(turn_back(subtract(*low, b)), w.re, w.im);
+    const vec re = OF(splat)(how->re), im = OF(splat)(how->im);
+    *low = (cell){(sum.re + turned.re) * re, (sum.im + turned.im) * im};
+    *high = (cell){(sum.re - turned.re) * re, (turned.im - sum.im) * im};
+}
+
+static void separate(const real *x, int64_t h, const real *w, const change *store, real *to)
+{
+    const change halved = {false, store->re / 2, store->im / 2};
     const real re = x[0], im = x[1];
-    x[0] = re + im, x[1] = 0;
-    x[2 * h] = re - im, x[2 * h + 1] = 0;
-    for (int64_t k = 1; k <= h / 2; k++) {
-        real *a = x + 2 * k, *b = x + 2 * (h - k);
-        const real sum_re = a[0] + b[0], sum_im = a[1] - b[1];
-        const real re_k = a[1] + b[1], im_k = b[0] - a[0]; /* times -i */
-        const real turned_re = re_k * w[2 * k] - im_k * w[2 * k + 1];
-        const real turned_im = re_k * w[2 * k + 1] + im_k * w[2 * k];
-        a[0] = (sum_re + turned_re) / 2, a[1] = (sum_im + turned_im) / 2;
-        b[0] = (sum_re - turned_re) / 2, b[1] = (turned_im - sum_im) / 2;
-    }
+    for_pairs(separate_pair, x, h, w, &halved, to);
+    to[0] = (re + im) * store->re, to[1] = 0;
+    to[2 * h] = (re - im) * store->re, to[2 * h + 1] = 0;
 }
 
-/* As join_cells. */
-static void join(real *x, int64_t h, const real *w, real sign)
+/* As join_cells; how->im is the sign. */
+INLINE void join_pair(cell *low, cell *high, cell w, const change *how)
 {
+    const vec sign = OF(splat)(how->im);
+    const cell a = {low->re, low->im * sign}, b = {high->re, -high->im * sign};
+    const cell sum = add(a, b), turned = times_vector(subtract(a, b), w.re, -w.im);
+    *low = (cell){sum.im + turned.re, sum.re - turned.im};
+    *high = (cell){turned.re - sum.im, sum.re + turned.im};
+}
+
+static void join(const real *x, int64_t h, const real *w, real sign, real *to)
+{
+    const change how = {false, 1, sign};
     const real re = x[0], last = x[2 * h];
-    x[0] = re - last, x[1] = re + last;
-    for (int64_t k = 1; k <= h / 2; k++) {
-        real *a = x + 2 * k, *b = x + 2 * (h - k);
-        const real sum_re = a[0] + b[0], sum_im = (a[1] - b[1]) * sign;
-        const real re_k = a[0] - b[0], im_k = (a[1] + b[1]) * sign;
-        const real turned_re = re_k * w[2 * k] + im_k * w[2 * k + 1];
-        const real turned_im = im_k * w[2 * k] - re_k * w[2 * k + 1];
-        a[0] = sum_im + turned_re, a[1] = sum_re - turned_im;
-        b[0] = turned_re - sum_im, b[1] = sum_re + turned_im;
-    }
+    for_pairs(join_pair, x, h, w, &how, to);
+    to[0] = re - last, to[1] = re + last;
 }
 
 /* As mirror_cells. */
@@ -319,32 +365,47 @@ static void scatter(const job *j, int64_t first, int64_t count, const real *stag
     }
 }
 
-/* Lines `first` to first + count - 1: by copies, or from their place to their place. */
-static void transform_lines(const job *j, int64_t slice, int64_t first, int64_t count)
+/* Line number `l`, in a stage if its numbers are not contiguous: `copied` says on which sides. Real
+ * numbers are contiguous as pairs. */
+static void transform_staged(const job *j, int64_t slice, int64_t l, real *stage,
+                             const bool *copied)
 {
     const tni_fft_pass *p = j->pass;
     const tni_fft_split *s = &p->split;
-    char *memory = slice_of(j, slice < 0 ? 0 : slice);
-    real *stage = (real *)(void *)(memory + j->work->scheme->cells + j->work->scheme->table);
+    const real *in = copied[0] ? stage : j->in.base + offset_of(j, &j->in, l);
+    real *out = copied[1] ? stage : j->out.base + offset_of(j, &j->out, l);
+    const change *load = copied[0] ? &none : &j->load, *store = copied[1] ? &none : &j->store;
     const real sign = p->mirror ? -1 : 1;
-    if (!p->staged) {
-        for (int64_t l = first; l < first + count; l++)
-            transform_line(j, slice, j->in.base + offset_of(j, &j->in, l),
-                           j->out.base + offset_of(j, &j->out, l), &j->load, &j->store);
+    if (p->kind == TN_FFT_REAL_TO_COMPLEX) {
+        transform_numbers(j, slice, in, stage, stage, load, &none);
+        if (s->halved)
+            separate(stage, s->n, j->length->halves, store, out);
         return;
     }
-    gather(j, first, count, stage);
-    for (int64_t l = 0; l < count; l++) {
-        real *x = stage + 2 * l * stage_length(j);
-        if (p->kind == TN_FFT_COMPLEX_TO_REAL && s->halved)
-            join(x, s->n, j->length->halves, sign);
-        else if (p->kind == TN_FFT_COMPLEX_TO_REAL)
-            mirror(x, s->n, sign);
-        transform_stage(j, slice, x);
-        if (p->kind == TN_FFT_REAL_TO_COMPLEX && s->halved)
-            separate(x, s->n, j->length->halves);
+    if (p->kind == TN_FFT_COMPLEX_TO_REAL) {
+        if (s->halved)
+            join(in, s->n, j->length->halves, sign, stage);
+        else
+            mirror(stage, s->n, sign);
+        in = stage;
     }
-    scatter(j, first, count, stage);
+    transform_numbers(j, slice, in, stage, out, load, store);
+}
+
+/* Lines `first` to first + count - 1. */
+static void transform_lines(const job *j, int64_t slice, int64_t first, int64_t count)
+{
+    const tni_fft_pass *p = j->pass;
+    const bool odd = p->kind != TN_FFT_COMPLEX && !p->split.halved;
+    const bool copied[] = {odd || p->in.step != 1, odd || p->out.step != 1};
+    char *memory = slice_of(j, slice < 0 ? 0 : slice);
+    real *stage = (real *)(void *)(memory + j->work->scheme->cells + j->work->scheme->table);
+    if (copied[0])
+        gather(j, first, count, stage);
+    for (int64_t l = 0; l < count; l++)
+        transform_staged(j, slice, first + l, stage + 2 * l * stage_length(j), copied);
+    if (copied[1])
+        scatter(j, first, count, stage);
 }
 
 static void lines_task(void *user, int64_t index)
