@@ -6,6 +6,7 @@
 #include "tenon/module/op/attention_backward.h"
 #include "tenon/module/op/attention_merge.h"
 #include "tenon/module/op/binary.h"
+#include "tenon/module/op/fft.h"
 #include "tenon/module/op/matmul.h"
 #include "tenon/module/op/norm.h"
 #include "tenon/module/op/permute.h"
