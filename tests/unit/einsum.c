@@ -31,6 +31,58 @@ static void random_equations_are_right(void **state)
         assert_memory_equal(shape, result.shape, (size_t)ndim * sizeof shape[0]);
         expect_result(&p);
         expect_gaps();
+        poison(); /* the same call again, which uses the plan of the first */
+        if (tn_einsum(NULL, &args, &err))
+            fail_msg("round %d again, %s: %s", (int)round, p.equation, err.message);
+        expect_result(&p);
+        expect_gaps();
+    }
+}
+
+/* Calls that differ from an earlier one in a shape, strides, an equation or a dtype are not confused
+ * with it. */
+static void plans_are_of_one_call(void **state)
+{
+    static const struct {
+        const char *equation;
+        int64_t shapes[2][2], out[2], strides[2];
+        double first; /* element of out */
+    } cases[] = {
+        {"ij,jk->ik", {{2, 3}, {3, 2}}, {2, 2}, {2, 1}, 1 * 1 + 2 * 3 + 3 * 5},
+        {"ij,jk->ki", {{2, 3}, {3, 2}}, {2, 2}, {2, 1}, 1 * 1 + 2 * 3 + 3 * 5},
+        {"ij,kj->ik", {{2, 3}, {2, 3}}, {2, 2}, {2, 1}, 1 * 1 + 2 * 2 + 3 * 3},
+        {"ij,jk->ik", {{2, 2}, {2, 2}}, {2, 2}, {2, 1}, 1 * 1 + 2 * 3},
+        {"ij,jk->ik", {{2, 2}, {2, 2}}, {2, 2}, {1, 2}, 1 * 1 + 2 * 3},
+        {"ij,jk->ik", {{2, 2}, {2, 2}}, {2, 2}, {1, 2}, 1 * 1 + 3 * 3},
+    };
+    (void)state;
+    for (int32_t round = 0; round < 3; round++) {
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+            const tn_tensor *const operands[] = {&pieces[0].tensor, &pieces[1].tensor};
+            tn_error err = {0};
+            double *const memory[] = {(double *)pieces[0].memory, (double *)pieces[1].memory};
+            for (int32_t k = 0; k < 2; k++) {
+                (void)dense(&pieces[k],
+                            (const int64_t[]){cases[i].shapes[k][0], cases[i].shapes[k][1], -1});
+                for (int32_t n = 0; n < 6; n++)
+                    memory[k][n] = n + 1;
+            }
+            if (i == 5) { /* a is transposed by its strides */
+                pieces[0].tensor.strides = pieces[0].strides;
+                pieces[0].strides[0] = 1;
+                pieces[0].strides[1] = 2;
+            }
+            (void)dense(&result, SIZES(2, 2));
+            result.tensor.strides = result.strides;
+            memcpy(result.strides, cases[i].strides, sizeof cases[i].strides);
+            poison();
+            const tn_einsum_args args = args_of(cases[i].equation, operands, 2);
+            if (tn_einsum(NULL, &args, &err))
+                fail_msg("%s: %s", cases[i].equation, err.message);
+            const double *out = (const double *)result.memory;
+            if (out[0] != cases[i].first)
+                fail_msg("case %zu: expected %g, got %g", i, cases[i].first, out[0]);
+        }
     }
 }
 
@@ -201,6 +253,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_equations_are_right),
+        cmocka_unit_test(plans_are_of_one_call),
         cmocka_unit_test(many_dimensions_are_supported),
         cmocka_unit_test(memory_is_what_explain_says),
         cmocka_unit_test(reversed_dimensions_are_not_copied),

@@ -21,7 +21,8 @@ typedef struct call {
     const tn_einsum_args *args;
     tni_einsum sum;
     tni_einsum_order order;
-    tn_tensor *operands; /* copies; out is the last */
+    tni_einsum_plan *plan; /* if not NULL, it owns `sum` and `order` */
+    tn_tensor *operands;   /* copies; out is the last */
     tn_device *device;
     tn_stream *stream;
     uint64_t bytes; /* of intermediate results */
@@ -70,15 +71,26 @@ static tn_status suppose_data(call *c, tn_tensor *tensor, const char *name, tn_e
     return TN_OK;
 }
 
+/* The name of an operand or out in messages. */
+static const char *name_tensor(const call *c, int32_t index, char room[32])
+{
+    static const char *const first[] = {"operand 0", "operand 1", "operand 2", "operand 3"};
+    if (index == c->args->count)
+        return "out";
+    if (index < (int32_t)(sizeof first / sizeof first[0]))
+        return first[index];
+    snprintf(room, 32, "operand %d", (int)index);
+    return room;
+}
+
 /* Checks a tensor by itself, and copies it. Only an explanation (`supposing`) needs no data. */
 static tn_status take_tensor(call *c, const tn_tensor *tensor, int32_t index, bool supposing,
                              tn_error *err)
 {
-    char name[32] = "out";
+    char room[32];
+    const char *name = name_tensor(c, index, room);
     tni_layout layout;
     tn_device *device;
-    if (index < c->args->count)
-        snprintf(name, sizeof name, "operand %d", (int)index);
     tn_tensor *copy = &c->operands[index];
     tn_status status = TN_OK;
     if (tensor) {
@@ -209,22 +221,19 @@ static tn_status measure(call *c, tn_error *err)
 
 static void end_call(call *c)
 {
-    tni_einsum_release(&c->sum);
-    tni_einsum_order_release(&c->order);
+    tni_einsum_plan_release(c->plan);
+    if (!c->plan) {
+        tni_einsum_release(&c->sum);
+        tni_einsum_order_release(&c->order);
+    }
     tni_release(c->operands);
 }
 
-/* Validates a call and finds its path. `c` must be zeroed; end_call releases what it got, also if
- * this fails. */
-static tn_status begin_call(const tn_context *context, const tn_einsum_args *args, bool supposing,
-                            call *c, tn_error *err)
+/* Copies the operands, and out if there is one, and checks each by itself. */
+static tn_status take_tensors(call *c, bool supposing, tn_error *err)
 {
-    tn_status status = check_args(args, err);
-    if (status)
-        return status;
-    c->context = tni_context_or_current(context);
-    c->args = args;
-    c->supposed = SUPPOSED;
+    const tn_einsum_args *args = c->args;
+    tn_status status = TN_OK;
     c->operands = tni_alloc_zeroed((size_t)args->count + 1, sizeof *c->operands);
     if (!c->operands)
         return tni_einsum_no_memory(err, "a call");
@@ -232,21 +241,70 @@ static tn_status begin_call(const tn_context *context, const tn_einsum_args *arg
         status = take_tensor(c, args->operands[i], i, supposing, err);
     if (!status)
         status = check_dtype(c->operands[0].dtype, err);
-    if (!status)
-        status = tni_einsum_parse(args, &c->sum, err);
+    if (!status && args->out)
+        status = take_tensor(c, args->out, args->count, supposing, err);
+    return status;
+}
+
+/* Parses the equation, makes an out if there is none and the call is only explained, and checks out. */
+static tn_status parse_call(call *c, bool supposing, tn_error *err)
+{
+    const tn_einsum_args *args = c->args;
+    tn_status status = c->plan ? TN_OK : tni_einsum_parse(args, &c->sum, err);
     if (status)
         return status;
-    const tn_tensor implied = supposing && !args->out ? imply_out(c) : (tn_tensor){0};
-    status = take_tensor(c, implied.shape ? &implied : args->out, args->count, supposing, err);
+    if (!args->out) {
+        const tn_tensor implied = supposing ? imply_out(c) : (tn_tensor){0};
+        status = take_tensor(c, supposing ? &implied : NULL, args->count, supposing, err);
+    }
     if (!status)
         status = check_out(c, err);
+    if (!status)
+        tni_dlpack_numbers(c->device, &c->operands[args->count].device_type,
+                           &c->operands[args->count].device_id);
+    return status;
+}
+
+/* Validates a call and finds its path. An explanation (`supposing`) is made anew; a call uses the plan of
+ * an earlier call. `c` must be zeroed; end_call releases what it got, also if this fails. */
+static tn_status begin_call(const tn_context *context, const tn_einsum_args *args, bool supposing,
+                            call *c, tn_error *err)
+{
+    tni_einsum_key key;
+    int32_t strategy;
+    tn_status status = check_args(args, err);
     if (status)
         return status;
-    tni_dlpack_numbers(c->device, &c->operands[args->count].device_type,
-                       &c->operands[args->count].device_id);
+    c->context = tni_context_or_current(context);
+    c->args = args;
+    c->supposed = SUPPOSED;
+    status = take_tensors(c, supposing, err);
+    if (!status)
+        status = tni_einsum_choose_strategy(c->context, args, &strategy, err);
+    if (status)
+        return status;
+    key.fits = false;
+    if (!supposing && args->out) {
+        tni_einsum_key_make(args, strategy, c->operands, &key);
+        c->plan = tni_einsum_plan_find(&key);
+    }
+    if (c->plan) {
+        c->sum = c->plan->sum;
+        c->order = c->plan->order;
+        c->bytes = c->plan->bytes;
+    }
+    status = parse_call(c, supposing, err);
+    if (status)
+        return status;
     c->stream = args->stream ? args->stream : tn_stream_current(c->device);
-    status = tni_einsum_search(c->context, args, &c->sum, &c->order, err);
-    return status ? status : measure(c, err);
+    if (c->plan)
+        return TN_OK;
+    status = tni_einsum_search(args, strategy, &c->sum, &c->order, err);
+    if (!status)
+        status = measure(c, err);
+    if (!status)
+        c->plan = tni_einsum_plan_keep(&key, &c->sum, &c->order, c->bytes);
+    return status;
 }
 
 /* Provides the memory of intermediate results: the caller's, or allocated. */
@@ -321,6 +379,7 @@ tn_status tn_einsum_search(const tn_context *context, const tn_einsum_args *args
 {
     tni_einsum sum = {0};
     tni_einsum_order order = {0};
+    int32_t strategy;
     if (!out_path || !out_steps || !out_cost)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tn_einsum_search", "%s is NULL",
                        !out_path    ? "out_path"
@@ -332,7 +391,9 @@ tn_status tn_einsum_search(const tn_context *context, const tn_einsum_args *args
     if (!status)
         status = tni_einsum_parse(args, &sum, err);
     if (!status)
-        status = tni_einsum_search(tni_context_or_current(context), args, &sum, &order, err);
+        status = tni_einsum_choose_strategy(tni_context_or_current(context), args, &strategy, err);
+    if (!status)
+        status = tni_einsum_search(args, strategy, &sum, &order, err);
     if (!status && sum.terms > 1)
         status = tni_einsum_order_write(&sum, &order, out_path, out_steps, out_cost, err);
     else if (!status) {

@@ -113,9 +113,13 @@ tn_status tni_einsum_order_write(const tni_einsum *sum, const tni_einsum_order *
                                  int32_t *out_path, int32_t *out_steps, double *out_cost,
                                  tn_error *err);
 
-/* Finds an order as the arguments and settings say. The caller releases it. */
-tn_status tni_einsum_search(const tn_context *context, const tn_einsum_args *args,
-                            const tni_einsum *sum, tni_einsum_order *out, tn_error *err);
+/* The strategy of a call, a number, as the arguments and settings say. */
+tn_status tni_einsum_choose_strategy(const tn_context *context, const tn_einsum_args *args,
+                                     int32_t *out, tn_error *err);
+
+/* Finds an order by a strategy, or follows args->path. The caller releases it. */
+tn_status tni_einsum_search(const tn_einsum_args *args, int32_t strategy, const tni_einsum *sum,
+                            tni_einsum_order *out, tn_error *err);
 void tni_einsum_order_release(tni_einsum_order *order);
 
 /* Greedy search; with temperature > 0, random numbers from `seed` change the choices. */
@@ -139,6 +143,36 @@ typedef struct tni_einsum_exact_args {
 /* *out_found is false if a limit was exceeded; then *out is unchanged. */
 tn_status tni_einsum_exact(const tni_einsum *sum, const tni_einsum_exact_args *how,
                            tni_einsum_order *out, bool *out_found, tn_error *err);
+
+/* Everything that the equation, the order and the memory of a call depend on. */
+typedef struct tni_einsum_key {
+    size_t size;
+    bool fits; /* otherwise the call is not remembered */
+    unsigned char bytes[2048];
+} tni_einsum_key;
+
+/* The plan of a call, which the calls with the same key share. */
+typedef struct tni_einsum_plan {
+    tni_einsum sum;
+    tni_einsum_order order;
+    uint64_t bytes; /* of intermediate results */
+    int64_t users;  /* the cache and calls */
+    size_t key_size;
+    unsigned char key[];
+} tni_einsum_plan;
+
+/* `tensors` are the operands and out. */
+void tni_einsum_key_make(const tn_einsum_args *args, int32_t strategy, const tn_tensor *tensors,
+                         tni_einsum_key *out);
+
+/* Returns the plan of a key, which the caller releases; NULL if there is none. Thread-safety: Safe. */
+tni_einsum_plan *tni_einsum_plan_find(const tni_einsum_key *key);
+
+/* Makes a plan, which the caller releases, from a sum and an order, which it then owns. Returns NULL if the
+ * key does not fit or memory is lacking. Thread-safety: Safe. */
+tni_einsum_plan *tni_einsum_plan_keep(const tni_einsum_key *key, const tni_einsum *sum,
+                                      const tni_einsum_order *order, uint64_t bytes);
+void tni_einsum_plan_release(tni_einsum_plan *plan); /* accepts NULL */
 
 /* A step of an explanation, and its memory. */
 typedef struct tni_einsum_path_step {

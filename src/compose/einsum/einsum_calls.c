@@ -31,7 +31,7 @@ struct tni_einsum_room {
 
 tni_einsum_room *tni_einsum_room_create(void)
 {
-    return tni_alloc_zeroed(1, sizeof(tni_einsum_room));
+    return tni_alloc(sizeof(tni_einsum_room));
 }
 
 /* Calls an operator for tensors of the nest's dimensions from `first` on. */

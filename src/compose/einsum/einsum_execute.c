@@ -294,16 +294,17 @@ static tn_status run_all(executor *e, tn_error *err)
 tn_status tni_einsum_execute(const tni_einsum_run *run, uint64_t *out_bytes, tn_error *err)
 {
     const tni_einsum *sum = run->sum;
-    executor *e = tni_alloc_zeroed(1, sizeof *e);
+    executor *e = tni_alloc(sizeof *e); /* not zeroed: it is large, and each step sets what it uses */
     if (!e)
         return tni_einsum_no_memory(err, "a contraction");
     e->sum = sum;
-    e->calls.run = run;
-    e->calls.bytes = tni_dtype_bytes(run->out->dtype);
-    e->calls.device_type = run->out->device_type;
-    e->calls.device_id = run->out->device_id;
-    e->calls.room = tni_einsum_room_create();
-    e->views = tni_alloc_zeroed(2 * (size_t)sum->terms, sizeof *e->views);
+    e->calls = (tni_einsum_calls){.run = run,
+                                  .bytes = tni_dtype_bytes(run->out->dtype),
+                                  .device_type = run->out->device_type,
+                                  .device_id = run->out->device_id,
+                                  .room = tni_einsum_room_create()};
+    e->left = (tni_einsum_left){0};
+    e->views = tni_alloc(2 * (size_t)sum->terms * sizeof *e->views);
     tn_status status =
         e->views && e->calls.room ? TN_OK : tni_einsum_no_memory(err, "views of the operands");
     if (!status) {

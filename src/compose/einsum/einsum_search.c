@@ -168,8 +168,8 @@ static const char *const strategies[STRATEGIES] = {[FROM_LEFT] = "left",
                                                    [RANDOM_GREEDY_128] = "random-greedy-128",
                                                    [AUTO_HQ] = "auto-hq"};
 
-static tn_status choose_strategy(const tn_context *context, const tn_einsum_args *args,
-                                 int32_t *out, tn_error *err)
+tn_status tni_einsum_choose_strategy(const tn_context *context, const tn_einsum_args *args,
+                                     int32_t *out, tn_error *err)
 {
     static const int32_t of_setting[] = {
         [TN_EINSUM_AUTO] = AUTO, [TN_EINSUM_GREEDY] = GREEDY, [TN_EINSUM_OPTIMAL] = OPTIMAL};
@@ -209,14 +209,11 @@ static tn_status search_by(int32_t strategy, const tn_einsum_args *args, const t
     }
 }
 
-tn_status tni_einsum_search(const tn_context *context, const tn_einsum_args *args,
-                            const tni_einsum *sum, tni_einsum_order *out, tn_error *err)
+tn_status tni_einsum_search(const tn_einsum_args *args, int32_t strategy, const tni_einsum *sum,
+                            tni_einsum_order *out, tn_error *err)
 {
-    int32_t strategy;
+    tn_status status = TN_OK;
     *out = (tni_einsum_order){.count = sum->terms - 1};
-    tn_status status = choose_strategy(context, args, &strategy, err);
-    if (status)
-        return status;
     out->pairs = tni_alloc_zeroed((size_t)sum->terms, sizeof *out->pairs);
     if (!out->pairs)
         return tni_einsum_no_memory(err, "an order");
