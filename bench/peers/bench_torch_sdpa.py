@@ -1,10 +1,11 @@
 """tn_attention on a GPU beside PyTorch's scaled_dot_product_attention in one process, by the device's clock.
 
-    python3 bench/peers/bench_torch_sdpa.py BUILD [forward] [own] [gradients]      all without a word
+    python3 bench/peers/bench_torch_sdpa.py BUILD [forward] [own] [decode] [gradients]      all without a word
 
 PyTorch's forward is cuDNN's. forward: ours by the row that is chosen. own: ours by Tenon's kernel for Hopper, also where
-cuDNN is predicted to be faster. gradients: of bf16 both by cuDNN; of f32, which cuDNN does not take, ours by our own kernels,
-PyTorch's by its memory-efficient ones.
+cuDNN is predicted to be faster. decode: few queries, ours by Tenon's kernel for that, PyTorch's by cuDNN or FlashAttention,
+whichever is faster; beside it the share of the speed of a copy in the same process. gradients: of bf16 both by cuDNN; of
+f32, which cuDNN does not take, ours by our own kernels, PyTorch's by its memory-efficient ones.
 """
 
 import ctypes
@@ -25,6 +26,10 @@ ROWS = ((4, 16, 4096, 128, False, 16), (4, 16, 4096, 128, True, 16), (2, 16, 819
         (4, 32, 4096, 64, False, 32), (4, 32, 4096, 64, True, 32), (2, 16, 4096, 96, False, 16),
         (2, 8, 8192, 256, False, 8), (1, 32, 8192, 128, True, 8), (16, 24, 512, 64, False, 24),
         (3, 11, 3001, 80, True, 11), (1, 12, 32760, 128, False, 12))
+# Batch, heads, heads of keys, queries, keys, size of a head; bf16.
+STEPS = ((8, 32, 8, 1, 8192, 128), (1, 32, 8, 1, 32768, 128), (1, 64, 8, 1, 131072, 128), (1, 32, 8, 1, 4096, 128),
+         (16, 32, 8, 1, 4096, 64), (32, 16, 16, 1, 2048, 128), (4, 64, 4, 1, 16384, 128), (8, 32, 8, 4, 8192, 128),
+         (3, 40, 8, 1, 10007, 128), (8, 16, 2, 1, 8192, 256))
 GRADIENTS = (("bf16", 4, 16, 4096, 128, False), ("bf16", 4, 16, 4096, 128, True), ("f32", 1, 8, 2048, 64, False),
              ("f32", 1, 8, 2048, 128, False), ("f32", 4, 16, 2048, 128, True))
 CAUSAL = 1  # TN_MASK_CAUSAL
@@ -89,6 +94,41 @@ def measure(here, row):
                   unit="TFLOP/s", rounds=ROUNDS_OF_LONG if is_long else pairs.ROUNDS)
 
 
+def copy_speed(here):
+    """Bytes per second that a copy reads and writes."""
+    source = torch.empty(1 << 30, device="cuda", dtype=torch.uint8)
+    target = torch.empty_like(source)
+    return 2 * source.numel() / min(here.seconds(lambda: target.copy_(source), 4) for _ in range(5))
+
+
+def measure_step(here, row, copies):
+    batch, heads, of_keys, queries, keys, size = row
+    q = torch.randn(batch, heads, queries, size, device="cuda", dtype=torch.bfloat16)
+    k, v = (torch.randn(batch, of_keys, keys, size, device="cuda", dtype=torch.bfloat16) for _ in range(2))
+    out, wanted = torch.empty_like(q), []
+    ours, kernel = ours_of(here, (q, k, v, out), False)
+
+    def attend(backend):
+        def theirs():
+            with sdpa_kernel(backend):
+                wanted[:] = [torch.nn.functional.scaled_dot_product_attention(q, k, v, enable_gqa=of_keys != heads)]
+        return theirs
+
+    rivals = [attend(backend) for backend in (SDPBackend.CUDNN_ATTENTION, SDPBackend.FLASH_ATTENTION)]
+    times = here.times_for(ours, LEAST_SECONDS)
+    by_each = [min(here.seconds(rival, times) for _ in range(3)) for rival in rivals]
+    rival = rivals[by_each.index(min(by_each))]
+    ours()
+    rival()
+    if not torch.allclose(out, wanted[0], atol=2e-3, rtol=2e-2):
+        raise SystemExit(f"bench: tn_attention and PyTorch differ on {row}")
+    work = 4 * batch * of_keys * keys * size
+    share = work / min(here.seconds(ours, times) for _ in range(3)) / copies
+    name = f"({batch},{heads}/{of_keys},{queries},{keys},{size}), {kernel}, {share:.0%} of a copy"
+    pairs.compare(name, work, lambda: here.seconds(ours, times), "cuDNN" if rival is rivals[0] else "FlashAttention",
+                  lambda: here.seconds(rival, times), 1)
+
+
 def measure_gradients(here, row):
     dtype, batch, heads, length, size, causal = row
     q, k, v, dout = (torch.randn(batch, heads, length, size, device="cuda",
@@ -119,11 +159,13 @@ def measure_gradients(here, row):
 
 
 def main():
-    words = sys.argv[2:] or ["forward", "own", "gradients"]
+    words = sys.argv[2:] or ["forward", "own", "decode", "gradients"]
     forward = [word for word in words if word in ("forward", "own")]
     if not gpu.is_here():
         for row in ROWS if forward else ():
             pairs.compare(f"tn_attention, bf16 {name_of(row)}", 0, None, gpu.LACKING, None, 1)
+        for row in STEPS if "decode" in words else ():
+            pairs.compare(f"tn_attention, bf16 {row}", 0, None, gpu.LACKING, None, 1)
         for row in GRADIENTS if "gradients" in words else ():
             pairs.compare(f"tn_attention_backward, {row[0]} {name_of(row[1:])}", 0, None, gpu.LACKING, None, 1)
         return
@@ -139,6 +181,13 @@ def main():
             here.set("rules=require:cuda.attention.hopper" if word == "own" else "rules=")
             for row in ROWS:
                 measure(here, row)
+        here.set("rules=")
+    if "decode" in words:
+        copies = copy_speed(here)
+        print(f"a copy: {copies / 1e12:.2f} TB/s")
+        here.set("rules=require:cuda.attention.decode")
+        for row in STEPS:
+            measure_step(here, row, copies)
         here.set("rules=")
     for row in GRADIENTS if "gradients" in words else ():
         measure_gradients(here, row)

@@ -234,6 +234,30 @@ def hopper_attentions():
             yield f"attention:{dtype}:{fields}"
 
 
+def decode_attentions():
+    """What the kernel for few rows computes: sizes of heads, one part of the keys and many, one tile of rows and two, few
+    keys, every bound and mask, tables, pages and layouts."""
+    for dtype in ("bf16", "f16"):
+        for fields in (*(f"b=2,h=8,hk=2,lq=1,lk=1111,d={size},lse=1" for size in (8, 40, 64, 72, 96, 128, 160, 192, 256)),
+                       *(f"b=1,h=20,hk=1,lq=1,lk=777,d={size},lse=1" for size in (16, 64, 80, 128, 256)),
+                       "b=8,h=32,hk=8,lq=1,lk=8192,d=128,lse=1", "b=1,h=32,hk=8,lq=1,lk=32768,d=128,lse=1",
+                       "b=1,h=1,lq=1,lk=1,d=64,lse=1", "b=1,h=2,lq=1,lk=15,d=128", "b=1,h=2,lq=1,lk=65,d=128,lse=1",
+                       "b=40,h=16,lq=1,lk=300,d=64,lse=1", "b=1,h=8,hk=2,lq=5,lk=2000,d=128,mask=causal-br,lse=1",
+                       "b=2,h=3,l=65,d=64,lse=1", "b=1,h=4,hk=2,l=200,d=128,mask=causal,lse=1",
+                       "b=1,h=8,hk=1,lq=16,lk=1000,d=256,mask=causal-br,lse=1", "b=2,h=4,lq=3,lk=900,d=192,dv=128,lse=1",
+                       "b=2,h=4,lq=3,lk=900,d=64,dv=136,layout=blhd,lse=1", "b=2,h=4,lq=7,lk=3000,d=128,mask=window:500;0,lse=1",
+                       "b=1,h=2,lq=30,lk=70,d=64,mask=window-tl:-1;7,shift=5,lse=1", "b=2,h=4,lq=9,lk=1000,d=128,mask=bool,lse=1",
+                       "b=3,h=4,lq=9,lk=1000,d=64,mask=padding,lse=1", "b=2,h=4,lq=9,lk=500,d=64,mask=causal;additive",
+                       "b=2,h=2,lq=4,lk=600,d=128,mask=additive,mdtype=f32,lse=1", "b=2,h=4,hk=1,lq=2,lk=900,d=128,softcap=5,lse=1",
+                       "b=2,h=4,hk=1,lq=2,lk=900,d=64,sink=1,softcap=20,lse=1", "b=2,h=4,hk=1,lq=1,lk=900,d=128,sink=1,lse=1",
+                       "b=2,h=4,lq=1,lk=900,d=64,scale=-0.3,lse=1", "b=2,h=4,lq=2,lk=700,d=128,out=f32,lse=1",
+                       "h=4,varlen=3;0;1;17,varlenk=300;5;1000;17,d=64,mask=causal-br,lse=1", "h=8,hk=2,varlen=1;1;1,varlenk=700;64;2100,d=128,lse=1",
+                       "b=5,h=8,hk=2,lq=1,lk=4096,d=128,used=1,lse=1", "b=5,h=4,lq=3,lk=512,d=64,used=1,mask=causal-br,lse=1",
+                       "b=3,h=8,hk=2,lq=1,lk=1640,d=128,page=16,pool=400,lse=1",
+                       "b=2,h=16,hk=2,lq=2,lk=3000,d=256,page=64,pool=100,mask=causal-br,lse=1"):
+            yield f"attention:{dtype}:{fields}"
+
+
 def own_gradients():
     """Those of our own, of every dtype, with all that they have."""
     for dtype in FLOATS:
@@ -264,7 +288,8 @@ SANITIZED = (
     "attention:f32:b=3,h=16,lq=70,lk=66,d=24,dropout=0.25,mask=bool",
     "attention-backward:f32:b=1,h=4,hk=2,lq=70,lk=66,d=24,dropout=0.25,mask=causal",
     "fill:f32:shape=1003x517,value=3", "reduce:f32:kind=sum,shape=3x300007,axes=1",
-    "attention:bf16:b=1,h=3,l=300,d=64,mask=causal,lse=1",
+    "attention:bf16:b=1,h=3,l=300,d=64,mask=causal,lse=1", "attention:bf16:b=1,h=8,hk=1,lq=3,lk=1100,d=72,mask=causal-br,lse=1",
+    "attention:f16:b=2,h=4,lq=1,lk=700,d=64,page=16,pool=100,lse=1",
 )
 
 
@@ -495,6 +520,23 @@ class Gpu(script.Case):
             "b=1,h=2,l=900,d=64,mask=window:130;77", "b=1,h=2,l=900,d=128,mask=bool,lse=1",
             "b=5,h=2,lq=300,lk=900,d=128,used=1", "h=2,varlen=333;0;700,d=64,mask=causal-br")]
         done = self.command("check", *problems, "--kernel", "cuda.attention.hopper", "--nonfinite", "--json")
+        self.assertEqual([row["problem"] for row in self.note(done) if row["ok"] is not True], [])
+
+    def test_3_attention_of_few_rows(self):
+        """By the kernel for decoding."""
+        if float(self.device["capability"]) < 8:
+            self.skipTest("the GPU's capability is less than 8.0")
+        self.hold_own(decode_attentions(), "decoding", 1, ".decode")
+
+    def test_3_attention_of_few_rows_with_nonfinite_values(self):
+        """NaN and infinity in V, under keys that only some rows of a block see."""
+        if float(self.device["capability"]) < 8:
+            self.skipTest("the GPU's capability is less than 8.0")
+        problems = [f"attention:{dtype}:{fields}@cuda:0" for dtype in ("bf16", "f16") for fields in (
+            "b=1,h=4,hk=1,lq=9,lk=900,d=128,mask=causal-br,lse=1", "b=1,h=2,lq=40,lk=300,d=64,mask=window:30;0,lse=1",
+            "b=1,h=2,lq=16,lk=900,d=256,mask=causal-br", "b=2,h=2,lq=5,lk=600,d=72,mask=bool,lse=1",
+            "b=5,h=8,hk=2,lq=1,lk=900,d=128,used=1", "h=2,varlen=33;0;7,varlenk=333;5;900,d=64,mask=causal-br")]
+        done = self.command("check", *problems, "--kernel", "cuda.attention.decode", "--nonfinite", "--json")
         self.assertEqual([row["problem"] for row in self.note(done) if row["ok"] is not True], [])
 
     def test_3_gradients_by_our_own(self):

@@ -1,7 +1,7 @@
 /* For the kernels' texts as the host's C++ compiler reads them: as much of CUDA C as they use. A block's
- * threads are run in turn, each up to its next barrier; a shuffle is two of them. So every thread of a block
- * comes to a barrier in the same turn, which holds as long as all of them, or all of a warp, pass the same
- * ones: as the texts' do, and as CUDA asks. Blocks run one after the other. */
+ * threads are run in turn, each up to its next barrier; a shuffle is two of them. So all threads of a warp come to
+ * its next barrier in the same turn, as CUDA asks; a barrier of the block ends when all of its threads came
+ * there. Blocks run one after the other. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdint.h>
@@ -31,6 +31,8 @@ static jmp_buf host_turns, host_threads[HOST_THREADS];
 static bool host_begun[HOST_THREADS], host_ended[HOST_THREADS];
 static char *host_stacks;
 static void (*host_body)();
+static unsigned host_live, host_waiting,
+    host_barriers; /* threads that did not end, threads at a barrier of the block */
 
 static void host_yield()
 {
@@ -70,6 +72,27 @@ static void host_turn(unsigned thread)
     host_begin(thread);
 }
 
+/* Dynamic shared memory, and each thread's copies to it that are under way: they are made when they are awaited, so that what
+ * is read too early is not there. What shared memory has at the start of a block is not a number. */
+enum { HOST_SHARED = 227 << 10, HOST_COPIES = 1024 };
+struct host_copy {
+    unsigned to, bytes, group;
+    const void *from;
+};
+static unsigned char host_shared[HOST_SHARED] __attribute__((aligned(1024)));
+static bool host_shares;
+static host_copy host_copies[HOST_THREADS][HOST_COPIES];
+static unsigned host_copied[HOST_THREADS], host_groups[HOST_THREADS];
+
+static void host_begin_block()
+{
+    if (!host_shares)
+        return;
+    memset(host_shared, 0xFF, sizeof host_shared);
+    memset(host_copied, 0, sizeof host_copied);
+    memset(host_groups, 0, sizeof host_groups);
+}
+
 static void host_run(void (*body)(), unsigned blocks, unsigned threads)
 {
     host_body = body;
@@ -77,16 +100,22 @@ static void host_run(void (*body)(), unsigned blocks, unsigned threads)
     blockDim = {threads, 1, 1};
     host_stacks = (char *)malloc((size_t)threads * HOST_STACK);
     for (unsigned b = 0; b < blocks; b++) {
-        unsigned left = threads;
+        host_live = threads;
+        host_waiting = 0;
         blockIdx = {b, 0, 0};
         memset(host_begun, 0, sizeof host_begun);
         memset(host_ended, 0, sizeof host_ended);
-        while (left > 0) {
+        host_begin_block();
+        while (host_live > 0) {
             for (unsigned t = 0; t < threads; t++) {
                 if (host_ended[t])
                     continue;
                 host_turn(t);
-                left -= host_ended[t];
+                host_live -= host_ended[t];
+            }
+            if (host_waiting > 0 && host_waiting == host_live) {
+                host_waiting = 0;
+                host_barriers++;
             }
         }
     }
@@ -94,6 +123,14 @@ static void host_run(void (*body)(), unsigned blocks, unsigned threads)
 }
 
 static void __syncthreads()
+{
+    const unsigned barrier = host_barriers;
+    host_waiting++;
+    do
+        host_yield();
+    while (barrier == host_barriers);
+}
+static void __syncwarp()
 {
     host_yield();
 }
@@ -114,6 +151,10 @@ template <typename T> static T __shfl_xor_sync(unsigned, T value, int far)
 {
     return host_shuffle(value, threadIdx.x % 32 ^ (unsigned)far);
 }
+template <typename T> static T __shfl_sync(unsigned, T value, int lane)
+{
+    return host_shuffle(value, (unsigned)lane % 32);
+}
 template <typename T> static T __shfl_down_sync(unsigned, T value, int far)
 {
     return host_shuffle(value, threadIdx.x % 32 + (unsigned)far);
@@ -126,6 +167,19 @@ static int __syncthreads_or(int says)
     host_lanes[threadIdx.x] = says != 0;
     host_yield();
     for (unsigned t = 0; t < blockDim.x; t++)
+        any |= host_lanes[t];
+    host_yield();
+    return any != 0;
+}
+
+/* Whether any thread of the warp says so. */
+static int __any_sync(unsigned, int says)
+{
+    const unsigned first = threadIdx.x / 32 * 32;
+    uint64_t any = 0;
+    host_lanes[threadIdx.x] = says != 0;
+    host_yield();
+    for (unsigned t = first; t < first + 32; t++)
         any |= host_lanes[t];
     host_yield();
     return any != 0;
@@ -179,4 +233,104 @@ static float host_f32_of_f16(uint16_t bits)
 static uint16_t host_f16_of_f32(float x)
 {
     return host_bits<uint16_t>((_Float16)x);
+}
+
+/* mma.cuh on the host. */
+#define SHARED_MEMORY(name) unsigned char *const name = host_shared_memory()
+static unsigned char *host_shared_memory()
+{
+    if (!host_shares) {
+        host_shares = true;
+        host_begin_block();
+    }
+    return host_shared;
+}
+static unsigned shared_address(const void *p)
+{
+    return (unsigned)((const unsigned char *)p - host_shared);
+}
+
+static float host_widened(uint16_t bits, bool is_bf16)
+{
+    return is_bf16 ? host_bits<float>((uint32_t)bits << 16) : host_f32_of_f16(bits);
+}
+static uint32_t host_left[HOST_THREADS][4], host_right[HOST_THREADS][2];
+
+/* By the positions that mma.cuh states. */
+static void host_add_product(float (&sums)[4], const uint32_t (&left)[4], uint32_t right0,
+                             uint32_t right1, bool is_bf16)
+{
+    const unsigned me = threadIdx.x, first = me / 32 * 32, lane = me % 32;
+    memcpy(host_left[me], left, sizeof left);
+    host_right[me][0] = right0;
+    host_right[me][1] = right1;
+    host_yield();
+    for (unsigned i = 0; i < 4; i++) {
+        const unsigned row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
+        for (unsigned k = 0; k < 16; k++) {
+            const uint32_t a = host_left[first + row % 8 * 4 + k % 8 / 2][row / 8 + k / 8 * 2];
+            const uint32_t b = host_right[first + column * 4 + k % 8 / 2][k / 8];
+            sums[i] += host_widened((uint16_t)(a >> k % 2 * 16), is_bf16) *
+                       host_widened((uint16_t)(b >> k % 2 * 16), is_bf16);
+        }
+    }
+    host_yield();
+}
+#define add_product(sums, left, right0, right1) \
+    host_add_product(sums, left, right0, right1, sizeof DTYPE == sizeof "bf16")
+
+static void host_read_matrices(uint32_t (&out)[4], unsigned address, bool transposed)
+{
+    const unsigned me = threadIdx.x, first = me / 32 * 32, g = me % 32 / 4, x = me % 4;
+    host_lanes[me] = address;
+    host_yield();
+    if (address % 16 != 0)
+        abort();
+    for (unsigned i = 0; i < 4; i++) {
+        uint16_t both[2];
+        for (unsigned e = 0; e < 2; e++) {
+            const unsigned row = transposed ? 2 * x + e : g, column = transposed ? g : 2 * x + e;
+            memcpy(&both[e], host_shared + host_lanes[first + 8 * i + row] + 2 * column,
+                   sizeof both[e]);
+        }
+        out[i] = both[0] | (uint32_t)both[1] << 16;
+    }
+    host_yield();
+}
+static void read_matrices(uint32_t (&out)[4], unsigned address)
+{
+    host_read_matrices(out, address, false);
+}
+static void read_transposed(uint32_t (&out)[4], unsigned address)
+{
+    host_read_matrices(out, address, true);
+}
+
+static void copy_ahead(unsigned to, const void *from, int bytes)
+{
+    const unsigned me = threadIdx.x;
+    if (host_copied[me] == HOST_COPIES || to % 16 != 0 || (uintptr_t)from % 16 != 0 ||
+        to + 16 > HOST_SHARED)
+        abort();
+    memset(host_shared + to, 0xFF, 16); /* not to be read now */
+    host_copies[me][host_copied[me]++] = {to, (unsigned)bytes, host_groups[me], from};
+}
+static void copy_commit()
+{
+    host_groups[threadIdx.x]++;
+}
+template <int LEFT> static void copy_wait()
+{
+    const unsigned me = threadIdx.x;
+    unsigned kept = 0;
+    for (unsigned i = 0; i < host_copied[me]; i++) {
+        const host_copy one = host_copies[me][i];
+        if (one.group + LEFT >= host_groups[me]) {
+            host_copies[me][kept++] = one;
+            continue;
+        }
+        memset(host_shared + one.to, 0, 16);
+        memcpy(host_shared + one.to, one.from, one.bytes);
+    }
+    host_copied[me] = kept;
 }

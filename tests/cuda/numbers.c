@@ -260,16 +260,22 @@ static void note_held(const char *name)
 }
 
 /* Checks a problem, with the name of its device, by a kernel. */
-static void check_by(const char *problem, const char *name)
+static void check_with(const char *problem, const char *name, uint64_t flags)
 {
     tn_check_result result = {.struct_size = sizeof result};
     tn_error err;
-    const tn_check_args args = {.struct_size = sizeof args, .problem = problem, .kernel = name};
+    const tn_check_args args = {
+        .struct_size = sizeof args, .problem = problem, .kernel = name, .flags = flags};
     if (tn_check(NULL, &args, &result, &err))
         fail_msg("%s: %s", problem, err.message);
     if (!result.ok)
         fail_msg("%s: %s; seed %llu", problem, result.text, (unsigned long long)result.seed);
     note_held(name);
+}
+
+static void check_by(const char *problem, const char *name)
+{
+    check_with(problem, name, 0);
 }
 
 static void hold_by(const char *problem, const char *way)
@@ -693,6 +699,54 @@ static void transforms_with_copied_operands(void **state)
     begin();
     for (size_t i = 0; i < sizeof problems / sizeof problems[0]; i++)
         hold_by(problems[i], "copied");
+}
+
+/* All that decoding has: one part of the keys and several, one tile of rows and two, warps without keys; each length of the
+ * ring of slots. */
+static void attention_of_a_step(void **state)
+{
+    (void)state;
+    HOLD_BY("decode",
+
+            "attention:bf16:b=2,h=8,hk=2,lq=1,lk=1600,d=128,lse=1",
+            "attention:bf16:b=1,h=2,l=35,d=64,lse=1",
+            "attention:f16:b=1,h=6,hk=3,lq=1,lk=77,d=128,lse=1",
+            "attention:bf16:b=1,h=40,hk=1,lq=1,lk=300,d=96",
+            "attention:f16:b=1,h=4,hk=1,lq=9,lk=700,d=128,mask=causal-br,lse=1",
+            "attention:bf16:b=1,h=8,hk=1,lq=3,lk=900,d=256,mask=causal-br,lse=1",
+            "attention:f16:b=1,h=2,lq=1,lk=1,d=8",
+            "attention:bf16:b=2,h=2,l=35,d=72,dv=136,layout=blhd,lse=1",
+            "attention:f16:b=2,h=2,lq=5,lk=600,d=40,mask=bool,lse=1",
+            "attention:bf16:b=3,h=2,l=35,d=24,mask=padding,lse=1",
+            "attention:f16:b=2,h=2,l=35,d=24,mask=causal;additive",
+            "attention:bf16:b=1,h=2,l=35,d=24,mask=additive,mdtype=f32",
+            "attention:bf16:b=1,h=2,lq=4,lk=1000,d=64,mask=window:300;0,lse=1",
+            "attention:f16:b=2,h=2,lq=13,lk=70,d=16,mask=window-tl:-1;7,shift=5",
+            "attention:f16:b=1,h=2,l=35,d=24,softcap=5,scale=0.5",
+            "attention:bf16:b=1,h=4,hk=1,lq=2,lk=600,d=80,sink=1,lse=1",
+            "attention:bf16:b=1,h=2,l=35,d=24,out=f32,sink=f32",
+            "attention:bf16:h=2,varlen=33;5,varlenk=40;170,d=24,layout=blhd",
+            "attention:f16:h=2,varlen=3;0;1;20,d=64,mask=causal-br,lse=1",
+            "attention:bf16:b=3,h=8,hk=2,lq=1,lk=1350,d=64,used=1,lse=1",
+            "attention:bf16:b=3,h=4,hk=2,lq=3,lk=1100,d=64,page=16,mask=causal-br",
+            "attention:f16:b=2,h=4,hk=2,lq=1,lk=700,d=192,dv=128,page=64,pool=60,lse=1",
+            "attention:bf16:b=1,h=3,lq=2,lk=530,d=24,scale=-0.3,sq=144;48;24;1");
+}
+
+/* Values under excluded keys are NaN or infinite, in tiles that other rows see. */
+static void nonfinite_values_of_a_step(void **state)
+{
+    static const char *const problems[] = {
+        "attention:bf16:b=1,h=4,hk=1,lq=9,lk=700,d=128,mask=causal-br,lse=1@hostcuda:0",
+        "attention:f16:b=2,h=2,lq=5,lk=600,d=40,mask=bool,lse=1@hostcuda:0",
+        "attention:bf16:b=1,h=2,lq=40,lk=300,d=64,mask=window:30;0,lse=1@hostcuda:0",
+        "attention:bf16:b=3,h=8,hk=2,lq=1,lk=350,d=64,used=1,lse=1@hostcuda:0"};
+    (void)state;
+    begin();
+    for (size_t i = 0; i < sizeof problems / sizeof problems[0]; i++) {
+        if (test_sampled(__LINE__ + i, 4))
+            check_with(problems[i], "hostcuda.attention.decode", TN_CHECK_NONFINITE);
+    }
 }
 
 /* By one kernel at any size, keys in parts of their own. */
@@ -1147,6 +1201,8 @@ int main(void)
         cmocka_unit_test(attention_of_few_rows),
         cmocka_unit_test(attention_of_many_rows),
         cmocka_unit_test(attention_by_two_products),
+        cmocka_unit_test(attention_of_a_step),
+        cmocka_unit_test(nonfinite_values_of_a_step),
         cmocka_unit_test(gradients_of_attention),
         cmocka_unit_test(transforms_with_copied_operands),
         cmocka_unit_test(attention_in_any_batch),

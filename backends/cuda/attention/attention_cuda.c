@@ -81,15 +81,22 @@ void cuda_attention_empty_case(const tn_op *op, char *options, cuda_case *out)
     *out = (cuda_case){&empty_unit, "attention_empty", options};
 }
 
+void cuda_attention_join_case(const tn_op *op, char *options, cuda_case *out)
+{
+    options_of_any(op, options);
+    *out = (cuda_case){&join_unit, "attention_join", options};
+}
+
 static tn_status get_kernels(const tn_run *run, plan *to, tn_error *err)
 {
     const tn_op *op = run->op;
     char options[CUDA_ATTENTION_OPTIONS], joined[CUDA_ATTENTION_OPTIONS];
+    cuda_case join;
     cuda_attention_options(op, options);
-    options_of_any(op, joined);
+    cuda_attention_join_case(op, joined, &join);
     tn_status status = cuda_plan_kernel(run, &few_unit, "attention_few", options, &to->few, err);
     if (!status)
-        status = cuda_plan_kernel(run, &join_unit, "attention_join", joined, &to->join, err);
+        status = cuda_plan_kernel(run, join.unit, join.function, join.options, &to->join, err);
     if (!status && !cuda_attention_is_invariant(run->row))
         status = cuda_plan_kernel(run, &many_unit, "attention_many", options, &to->many, err);
     return status;

@@ -68,6 +68,9 @@ void cuda_attention_options(const tn_op *op, char *out);
  * same size as above, and must live as long as `out`. */
 void cuda_attention_empty_case(const tn_op *op, char *options, cuda_case *out);
 
+/* Likewise the kernel that joins parts of the keys: a block for each row of each group. It reads what args->partial has. */
+void cuda_attention_join_case(const tn_op *op, char *options, cuda_case *out);
+
 /* Returns the rows per block of attention_many, which is also the number of keys per tile. */
 int64_t cuda_attention_tile(const tn_op *op);
 

@@ -1,0 +1,128 @@
+/* Attention with few rows on tensor cores of capability 8.0 and later: the row, its plans and launches. */
+#include "attention_cuda.h"
+#include "decode.h"
+
+#include "../kernels/rows.h"
+
+CUDA_TEXT_DECLARE(mma_cuh);
+CUDA_TEXT_DECLARE(decode_schedule_h);
+CUDA_TEXT_DECLARE(attention_decode_cu);
+static const cuda_text text_of_instructions = CUDA_TEXT(mma_cuh, "mma.cuh");
+static const cuda_text text_of_schedule = CUDA_TEXT(decode_schedule_h, "decode_schedule.h");
+static const cuda_text text_of_kernel = CUDA_TEXT(attention_decode_cu, "attention_decode.cu");
+static const cuda_unit decode_unit = {
+    {CUDA_ATTENTION_PARTS, &text_of_instructions, &text_of_schedule, &text_of_kernel}};
+
+typedef struct plan {
+    decode_variant variant;
+    cuda_kernel *decode, *join;
+} plan;
+
+static tn_status get_kernels(const tn_run *run, plan *to, tn_error *err)
+{
+    enum { OPTIONS = 256 };
+    const tn_op *op = run->op;
+    const char *type = cuda_type_of(op->operand[TN_ATTENTION_Q].dtype);
+    const char *out = cuda_type_of(op->operand[TN_ATTENTION_OUT].dtype);
+    const decode_variant *variant = &to->variant;
+    char options[OPTIONS], joined[CUDA_ATTENTION_OPTIONS];
+    cuda_case join;
+    snprintf(options, sizeof options,
+             "-DIN=%s\n-DOUT=%s\n-DDTYPE=\"%s\"\n-DHEAD=%d\n-DVALUES=%d\n-DTILES=%d\n-DSLOTS=%d\n"
+             "-DPAGED=%d\n-DDROPOUT=0\n-DCOMPUTED=1\n-default-device\n",
+             type, out, type, variant->size, variant->values, variant->tiles, variant->slots,
+             (op->uses & TN_ATTENTION_USES_PAGES) != 0);
+    cuda_attention_join_case(op, joined, &join);
+    tn_status status =
+        cuda_plan_kernel(run, &decode_unit, "attention_decode", options, &to->decode, err);
+    return status ? status
+                  : cuda_plan_kernel(run, join.unit, join.function, join.options, &to->join, err);
+}
+
+static tn_status plan_decode(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
+{
+    void *made = NULL;
+    tn_status status = cuda_plan_alloc(run, sizeof(plan), &made, out_bytes, err);
+    if (status)
+        return status;
+    plan *to = made;
+    cuda_decode_variant_of(run->op, &to->variant);
+    status = get_kernels(run, to, err);
+    if (status)
+        cuda_plan_release(run, made);
+    else
+        *out = made;
+    return status;
+}
+
+/* The workspace is for as many multiprocessors as the device's properties have; without those, keys are not split if it is
+ * too small. */
+static void find_shape(const tn_run *run, decode_shape *out)
+{
+    cuda_decode_shape_of(run->op, cuda_processors(run->platform, run->device), out);
+    if (cuda_decode_partial(run->op, out) > run->workspace_bytes) {
+        out->parts = 1;
+        out->part = TN_PARAMS(run->op, attention)->keys;
+    }
+}
+
+static tn_status run_decode(const tn_run *run, tn_error *err)
+{
+    const plan *made = run->plan;
+    decode_shape shape;
+    cuda_attention_args args = {0};
+    find_shape(run, &shape);
+    cuda_attention_put(run, &args);
+    cuda_attention_put_tables(run, &args);
+    args.partial = run->workspace;
+    args.blocks = (int)shape.blocks;
+    args.parts = (int)shape.parts;
+    args.part = (int)shape.part;
+    const cuda_launch launch = {.kernel = made->decode,
+                                .blocks = (unsigned)(shape.lots * shape.blocks * shape.parts),
+                                .threads = DECODE_WARPS * 32,
+                                .shared = cuda_decode_shared(&made->variant),
+                                .args = &args,
+                                .stream = run->stream};
+    tn_status status = cuda_kernel_launch(run->platform, run->device, &launch, err);
+    if (status || shape.parts == 1)
+        return status;
+    args.blocks = (int)shape.rows;
+    return cuda_plan_launch(run, made->join, (unsigned)(shape.lots * shape.rows), &args, err);
+}
+
+static const tn_dtype dtypes[] = {TN_BF16, TN_F16, 0};
+
+enum {
+    USES = TN_ATTENTION_USES_WINDOW | TN_ATTENTION_USES_MASK | TN_ATTENTION_USES_ADDITIVE |
+           TN_ATTENTION_USES_GROUPS | TN_ATTENTION_USES_SOFTCAP | TN_ATTENTION_USES_SINKS |
+           TN_ATTENTION_USES_LSE | TN_ATTENTION_USES_PACKED | TN_ATTENTION_USES_LENGTHS |
+           TN_ATTENTION_USES_PAGES | TN_ATTENTION_USES_VALUE_SIZE | TN_ATTENTION_USES_STRIDES |
+           TN_ATTENTION_USES_OUT_DTYPE | TN_ATTENTION_USES_OFFSET,
+    DIMS = TN_ATTENTION_DIM_BATCH | TN_ATTENTION_DIM_KEYS
+};
+
+/* The number of tiles of rows depends on heads and queries, so these are not free. */
+const tn_kernel_row cuda_decode_row = {
+    .struct_size = sizeof(tn_kernel_row),
+    .name = "cuda.attention.decode",
+    .platform = "cuda",
+    .library = "nvrtc",
+    .backend = "FLASH_ATTN",
+    .op = TN_OP_ATTENTION,
+    .version = 1,
+    .dtypes = dtypes,
+    .honours = USES,
+    .numerics = TN_NUM_RUN_TO_RUN,
+    .free_dims = DIMS,
+    .flops_per_us = 6e7,
+    .bytes_per_us = 3.9e6,
+    .overhead_us = 3,
+    .alignment = CUDA_VECTOR,
+    .admit = cuda_decode_admit,
+    .cost = cuda_decode_cost,
+    .workspace = cuda_decode_workspace,
+    .plan = plan_decode,
+    .plan_release = cuda_plan_release,
+    .run = run_decode,
+};

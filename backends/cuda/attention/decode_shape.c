@@ -1,0 +1,242 @@
+/* Which variant of the kernel for decoding computes a problem, how its keys are split, what it supports and what it costs. */
+#include "attention_cuda.h"
+#include "decode.h"
+
+#include <math.h>
+
+enum { STEP = 16, SIZE_MOST = 256, SIZE_TWO = 128, PROCESSORS = 132, RESIDENT = 2 };
+
+static int64_t units(int64_t x, int64_t each)
+{
+    return (x + each - 1) / each;
+}
+
+static int64_t heads_per_group(const tn_attention_op *at)
+{
+    return at->groups > 0 ? at->heads / at->groups : 0;
+}
+
+static int greater_size(const decode_variant *variant)
+{
+    return variant->size > variant->values ? variant->size : variant->values;
+}
+
+int cuda_decode_rows(const decode_variant *variant)
+{
+    return DECODE_ROWS * variant->tiles;
+}
+
+static int slot_bytes(const decode_variant *variant)
+{
+    return DECODE_KEYS * decode_pitch(greater_size(variant));
+}
+
+static int query_bytes(const decode_variant *variant)
+{
+    return cuda_decode_rows(variant) * decode_pitch(greater_size(variant));
+}
+
+unsigned cuda_decode_shared(const decode_variant *variant)
+{
+    const int slots = DECODE_WARPS * variant->slots * slot_bytes(variant) + query_bytes(variant);
+    const int sums = DECODE_WARPS * cuda_decode_rows(variant) *
+                     (variant->values + DECODE_BESIDE + 2) * (int)sizeof(float);
+    return (unsigned)(slots > sums ? slots : sums);
+}
+
+/* Two blocks have room on a multiprocessor of capability 8.0 or 9.0, and one on those of 8.6 up to head size 192. */
+static int slots_of(const decode_variant *variant)
+{
+    enum { ROOM = 99 << 10, LEAST = 3, MOST = 12 };
+    const int slots = (ROOM - query_bytes(variant)) / (DECODE_WARPS * slot_bytes(variant));
+    return slots < LEAST ? LEAST : slots > MOST ? MOST : slots;
+}
+
+void cuda_decode_variant_of(const tn_op *op, decode_variant *out)
+{
+    const tn_attention_op *at = TN_PARAMS(op, attention);
+    *out = (decode_variant){.size = (int)(units(at->size, STEP) * STEP),
+                            .values = (int)(units(at->value_size, STEP) * STEP),
+                            .tiles = 1};
+    if (at->queries * heads_per_group(at) > DECODE_ROWS && greater_size(out) <= SIZE_TWO)
+        out->tiles = 2;
+    out->slots = slots_of(out);
+}
+
+/* Returns into how many parts to split the keys of `all` blocks, so that at least NEARLY all of the blocks that are
+ * resident at once work until the end: the fewest, or else those that come nearest. */
+static int64_t parts_of(int64_t all, int64_t resident, int64_t most)
+{
+    enum { TURNS = 4 };
+    static const double nearly = 0.95;
+    int64_t best = 1;
+    double most_busy = 0;
+    for (int64_t turns = 1; turns <= TURNS && most_busy < nearly; turns++) {
+        const int64_t room = turns * resident / all, parts = room < most ? room : most;
+        const double busy = (double)(parts * all) / (double)(turns * resident);
+        if (parts > 0 && busy > most_busy) {
+            most_busy = busy;
+            best = parts;
+        }
+        if (parts == most)
+            break;
+    }
+    return best;
+}
+
+void cuda_decode_shape_of(const tn_op *op, int64_t processors, decode_shape *out)
+{
+    enum { PART_LEAST = 4 * DECODE_TURN };
+    const tn_attention_op *at = TN_PARAMS(op, attention);
+    const int64_t resident = RESIDENT * (processors > 0 ? processors : PROCESSORS);
+    decode_variant variant;
+    cuda_decode_variant_of(op, &variant);
+    *out = (decode_shape){.lots = at->batch * at->groups,
+                          .rows = at->queries * heads_per_group(at),
+                          .parts = 1,
+                          .part = at->keys};
+    out->blocks = units(out->rows, cuda_decode_rows(&variant));
+    const int64_t all = out->lots * out->blocks, most = units(at->keys, PART_LEAST);
+    if (all < 1 || most < 2)
+        return;
+    const int64_t part =
+        units(units(at->keys, parts_of(all, resident, most)), DECODE_TURN) * DECODE_TURN;
+    if (part < at->keys) {
+        out->part = part;
+        out->parts = units(at->keys, part);
+    }
+}
+
+uint64_t cuda_decode_partial(const tn_op *op, const decode_shape *shape)
+{
+    const tn_attention_op *at = TN_PARAMS(op, attention);
+    const uint64_t parts = (uint64_t)(shape->lots * shape->rows * shape->parts);
+    return shape->parts > 1 ? parts * (uint64_t)(at->value_size + 2) * sizeof(float) : 0;
+}
+
+static int64_t processors_of(const tn_query *query)
+{
+    return query->device ? query->device->multi_processor_count : 0;
+}
+
+uint64_t cuda_decode_workspace(const tn_kernel_row *row, const tn_query *query)
+{
+    decode_shape shape;
+    (void)row;
+    cuda_decode_shape_of(query->op, processors_of(query), &shape);
+    return cuda_decode_partial(query->op, &shape);
+}
+
+static tn_status admit_device(const tn_query *query, tn_refusal *why)
+{
+    enum { AMPERE = 80 };
+    const tn_device_properties *device = query->device;
+    const bool known = device && device->known & TN_DEVICE_KNOWS(capability);
+    const int64_t found = known ? device->capability.major * 10 + device->capability.minor : AMPERE;
+    return found >= AMPERE ? TN_OK
+                           : cuda_refuse(why, TN_REFUSE_DEVICE, "capability", AMPERE, found,
+                                         "capability times ten: it copies to shared memory ahead");
+}
+
+static tn_status admit_sizes(const tn_attention_op *at, tn_refusal *why)
+{
+    const int64_t greater = at->size > at->value_size ? at->size : at->value_size;
+    const int64_t less = at->size < at->value_size ? at->size : at->value_size;
+    const int64_t odd = at->size % DECODE_CHUNK ? at->size : at->value_size;
+    if (greater > SIZE_MOST)
+        return cuda_refuse(why, TN_REFUSE_SHAPE, "head size", SIZE_MOST, greater,
+                           "a head's sums are kept in registers");
+    if (odd % DECODE_CHUNK || less < DECODE_CHUNK)
+        return cuda_refuse(why, TN_REFUSE_SHAPE, "head size", DECODE_CHUNK,
+                           odd % DECODE_CHUNK ? odd : less,
+                           "head sizes must be multiples of 8: 16 bytes are copied at a time");
+    return TN_OK;
+}
+
+static tn_status admit_shared(const tn_query *query, tn_refusal *why)
+{
+    decode_variant variant;
+    const int64_t most = query->device ? query->device->shared_memory_per_block : 0;
+    cuda_decode_variant_of(query->op, &variant);
+    const int64_t needed = cuda_decode_shared(&variant);
+    return most <= 0 || needed <= most ? TN_OK
+                                       : cuda_refuse(why, TN_REFUSE_DEVICE, "shared memory", needed,
+                                                     most, "smaller heads need less");
+}
+
+/* Keys and values are copied 16 bytes at a time. */
+static tn_status admit_operand(const tn_op *op, int32_t operand, const char *name, tn_refusal *why)
+{
+    const tn_layout *layout = &op->operand[operand];
+    if (layout->alignment < CUDA_VECTOR)
+        return tn_refuse(why, TN_REFUSE_ALIGNMENT, name, CUDA_VECTOR, layout->alignment);
+    for (int32_t d = 0; d < 4; d++) {
+        const int64_t stride = layout->stride[d];
+        if (layout->shape[d] == 1)
+            continue;
+        if (d == 3 ? stride != 1 : stride % DECODE_CHUNK)
+            return cuda_refuse(why, TN_REFUSE_STRIDE, name, d == 3 ? 1 : DECODE_CHUNK, stride,
+                               "rows must be contiguous, and strides multiples of 8 elements");
+    }
+    return TN_OK;
+}
+
+static tn_status admit_blocks(const tn_query *query, tn_refusal *why)
+{
+    enum { MOST = 1 << 30 };
+    const tn_attention_op *at = TN_PARAMS(query->op, attention);
+    if (at->batch < 1 || at->heads < 1 || at->queries < 1 || at->keys < 1)
+        return cuda_refuse(why, TN_REFUSE_SHAPE, "elements", 1, 0, "the problem is empty");
+    tn_status status = cuda_attention_admit_counts(query->op, why);
+    if (status)
+        return status;
+    decode_shape shape;
+    cuda_decode_shape_of(query->op, processors_of(query), &shape);
+    const double blocks = (double)shape.lots *
+                          (double)(shape.parts > 1 ? shape.rows : shape.blocks) *
+                          (double)shape.parts;
+    return blocks <= MOST ? TN_OK
+                          : cuda_refuse(why, TN_REFUSE_SHAPE, "blocks", MOST, (int64_t)blocks,
+                                        "split queries or the batch");
+}
+
+tn_status cuda_decode_admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+{
+    (void)row;
+    tn_status status = admit_device(query, why);
+    if (!status)
+        status = admit_sizes(TN_PARAMS(query->op, attention), why);
+    if (!status)
+        status = admit_shared(query, why);
+    if (!status)
+        status = admit_blocks(query, why);
+    if (!status)
+        status = admit_operand(query->op, TN_ATTENTION_K, "k", why);
+    if (!status)
+        status = admit_operand(query->op, TN_ATTENTION_V, "v", why);
+    if (!status)
+        status = cuda_attention_admit_numbers(query->op, why);
+    return status ? status : cuda_admit_alignment(query, why);
+}
+
+/* Every block of rows reads all keys: from memory, or from the second-level cache, which is hardly faster. */
+double cuda_decode_cost(const tn_kernel_row *row, const tn_query *query)
+{
+    enum { JOIN_US = 3 };
+    static const double reached = 0.82, block_us = 2, block_bytes_per_us = 5e4;
+    const tn_attention_op *at = TN_PARAMS(query->op, attention);
+    const double bandwidth = query->device ? (double)query->device->memory_bandwidth / 1e6 : 0;
+    const double rate = bandwidth > 0 ? bandwidth * reached : row->bytes_per_us;
+    const int64_t found = processors_of(query);
+    decode_shape shape;
+    if (admit_sizes(at, NULL) || admit_blocks(query, NULL))
+        return 0; /* costs are asked for before `admit` */
+    cuda_decode_shape_of(query->op, found, &shape);
+    const double blocks = (double)shape.lots * (double)shape.blocks * (double)shape.parts;
+    const double resident = RESIDENT * (double)(found > 0 ? found : PROCESSORS);
+    const double each = cuda_attention_keys_seen(at) / (double)shape.parts *
+                        (double)(at->size + at->value_size) * sizeof(uint16_t);
+    const double work = ceil(blocks / resident) * (block_us + each / block_bytes_per_us);
+    const double move = block_us + blocks * each / rate;
+    return row->overhead_us + (shape.parts > 1 ? JOIN_US : 0) + (work > move ? work : move);
+}
