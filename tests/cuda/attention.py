@@ -8,8 +8,9 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import script
 
-HOPPER, OWN, INVARIANT, CUDNN = (
-    "cuda.attention.hopper", "cuda.attention.own", "cuda.attention.own.invariant", "cuda.attention.cudnn")
+HOPPER, DECODE, OWN, INVARIANT, CUDNN = (
+    "cuda.attention.hopper", "cuda.attention.decode", "cuda.attention.own", "cuda.attention.own.invariant",
+    "cuda.attention.cudnn")
 BACK = "cuda.attention-backward.own"
 
 
@@ -31,22 +32,36 @@ class Decisions(script.Case):
         self.assertEqual(row["verdict"], "refused", problem)
         return row["why"]
 
-    def test_small_work_and_decoding_are_ours(self):
+    def test_small_work_is_ours(self):
         """Where the call takes the time, not the computing."""
-        for problem in ("bf16:b=1,h=4,l=64,d=64", "f16:b=1,h=4,l=64,d=64,mask=causal",
-                        "bf16:b=1,h=32,hk=8,lq=1,lk=4096,d=128", "bf16:b=1,h=32,hk=8,lq=1,lk=1001,d=128",
-                        "bf16:b=4,h=32,hk=8,lq=1,lk=1000,d=128,used=1"):
+        for problem in ("bf16:b=1,h=4,l=64,d=64", "f16:b=1,h=4,l=64,d=64,mask=causal"):
             self.assertEqual(self.first(problem), OWN, problem)
 
-    def test_keys_that_grow_need_no_new_plan(self):
-        """However many they are: cuDNN compiles one for each number of keys, unless it is told lengths."""
-        for fields in ("b=1,h=32,hk=8,lq=1,lk=65536,d=128", "b=3,h=32,hk=8,lq=1,lk=4096,d=128",
-                       "b=8,h=32,hk=8,lq=4,lk=8192,d=128,mask=causal-br"):
-            self.assertEqual(self.first(f"bf16:{fields}"), OWN if "lq=1," in fields else HOPPER, fields)
-            cudnn = CUDNN + ".single" if "lq=1," in fields else CUDNN
-            self.assertEqual(self.first(f"bf16:{fields},used=1"), cudnn, fields)
-            if "lq=1," in fields:
-                self.assertEqual(self.first(f"bf16:{fields},used=1", "--set", "determinism=run-to-run"), OWN, fields)
+    def test_decoding_is_ours(self):
+        """As it was faster on an H200. Keys that grow need no new plan, however many they are: cuDNN compiles one for each
+        number of keys, unless it is told lengths."""
+        for fields in ("b=1,h=32,hk=8,lq=1,lk=256,d=128", "b=1,h=32,hk=8,lq=1,lk=1001,d=128",
+                       "b=1,h=32,hk=8,lq=1,lk=65536,d=128", "b=3,h=32,hk=8,lq=1,lk=4096,d=128",
+                       "b=1,h=32,hk=8,lq=16,lk=8192,d=128", "b=8,h=32,hk=8,lq=4,lk=8192,d=128,mask=causal-br"):
+            for device in ("h200", "a100"):
+                self.assertEqual(self.first(f"bf16:{fields}", device=device), DECODE, fields)
+            self.assertEqual(self.first(f"bf16:{fields},used=1"), CUDNN + ".single" if "lq=1," in fields else DECODE, fields)
+            self.assertEqual(self.first(f"bf16:{fields},used=1", "--set", "determinism=run-to-run"), DECODE, fields)
+
+    def test_rows_without_common_keys_are_for_hopper(self):
+        """16 queries of each head: a tile of the kernel for Hopper reads keys as fast, and needs no second launch."""
+        self.assertEqual(self.first("bf16:b=8,h=16,lq=16,lk=4096,d=128"), HOPPER)
+
+    def test_refusals_by_decoding(self):
+        for fields, code, what, needed, found in (
+                ("bf16:b=1,h=4,lq=1,lk=512,d=264", "shape", "head size", 256, 264),
+                ("bf16:b=1,h=4,lq=1,lk=512,d=60", "shape", "head size", 8, 60),
+                ("f16:b=1,h=4,lq=1,lk=512,d=64,align=16;16;8;16", "alignment", "v", 16, 8),
+                ("bf16:b=2,h=4,lq=1,lk=512,d=64,sk=131080;32772;64;1", "stride", "k", 8, 32772)):
+            why = self.why(fields, DECODE)
+            self.assertEqual((why["code"], why["what"], why["needed"], why["found"]), (code, what, needed, found), fields)
+        self.assertEqual(self.why("f32:b=1,h=4,lq=1,lk=512,d=64", DECODE)["code"], "dtype")
+        self.assertEqual(self.why("bf16:b=1,h=4,lq=1,lk=512,d=64,dropout=0.1", DECODE)["code"], "feature")
 
     def test_large_work_of_16_bits_is_not(self):
         """Short sequences are cuDNN's, long ones are by the kernel for Hopper; elsewhere all are cuDNN's."""
@@ -72,9 +87,11 @@ class Decisions(script.Case):
     def test_what_cudnn_does_not_take(self):
         for problem in ("f32:b=2,h=16,l=2048,d=128", "f64:b=1,h=4,l=512,d=64",
                         "bf16:b=2,h=16,lq=64,lk=512,d=128,mask=causal-br,dropout=0.1", "bf16:b=2,h=16,l=1024,d=60",
-                        "bf16:b=2,h=16,l=1024,d=64,out=f32", "f16:b=1,h=4,l=1024,d=320",
-                        "bf16:b=2,h=4,l=512,d=64,sq=262148;65537;64;2"):
+                        "f16:b=1,h=4,l=1024,d=320"):
             self.assertEqual(self.first(problem), OWN, problem)
+        for problem in ("bf16:b=2,h=16,l=1024,d=64,out=f32", "bf16:b=2,h=4,l=512,d=64,sq=262148;65537;64;2",
+                        "bf16:b=2,h=16,lq=64,lk=512,d=128,page=16,pool=400,sink=1"):
+            self.assertEqual(self.first(problem), DECODE, problem)
 
     def test_gradients_that_cudnn_does_not_take(self):
         for problem in ("f32:b=2,h=16,l=2048,d=128", "f64:b=1,h=4,l=512,d=64", "bf16:b=2,h=16,l=1024,d=128,dropout=0.1",
@@ -118,14 +135,14 @@ class Decisions(script.Case):
         said = self.explain("f32:b=1,h=4,l=64,d=64")
         rows = {row["name"]: row for row in said["backends"]}
         self.assertEqual((rows["mem_efficient"]["kernel"], rows["TORCH_SDPA"]["kernel"]), (OWN, OWN))
-        self.assertEqual((rows["FLASH_ATTN"]["kernel"], rows["FLASH_ATTN"]["verdict"]), (HOPPER, "refused"))
-        self.assertEqual((rows["flash"]["kernel"], rows["flash"]["verdict"]), (HOPPER, "refused"))
+        self.assertEqual((rows["FLASH_ATTN"]["kernel"], rows["FLASH_ATTN"]["verdict"]), (DECODE, "refused"))
+        self.assertEqual((rows["flash"]["kernel"], rows["flash"]["verdict"]), (DECODE, "refused"))
         large = "bf16:b=1,h=24,l=32760,d=128"
         self.assertEqual(self.first(large, "--set", "cuda.flash_sdp=false"), CUDNN)
         self.assertEqual(self.first(large, "--set", "cuda.flash_sdp=false", "--set", "cuda.cudnn_sdp=false"), OWN)
         self.assertEqual(self.first("bf16:b=16,h=24,l=512,d=64", "--set", "cuda.sdp_priority=flash"), HOPPER)
         small = "bf16:b=1,h=4,l=64,d=64"
-        self.assertEqual(self.first(small, "--set", "cuda.mem_efficient_sdp=false"), CUDNN)
+        self.assertEqual(self.first(small, "--set", "cuda.mem_efficient_sdp=false"), HOPPER)
         self.assertEqual(self.first(small, "--set", "cuda.sdp_priority=cudnn"), CUDNN)
         self.assertEqual(self.first("bf16:b=2,h=16,l=2048,d=128", "--set", "cuda.sdp_priority=mem_efficient"), OWN)
         self.assertEqual(self.first(small, "--set", "cudnn.enabled=false"), OWN)

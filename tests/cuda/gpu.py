@@ -606,7 +606,8 @@ class Gpu(script.Case):
         single = "attention:bf16:b=16,h=32,hk=8,lq=1,lk=1024,d=128,used=1,lse=1@cuda:0"
         long = "attention:bf16:b=1,h=16,l=8192,d=128,mask=causal@cuda:0"
         on_hopper = self.device["capability"] == "9.0"
-        flash = "cuda.attention.hopper" if on_hopper else own
+        few = "cuda.attention.decode" if float(self.device["capability"]) >= 8 else own
+        flash = "cuda.attention.hopper" if on_hopper else few
         plain = {forward: row, backward: back, small: own, single: row + ".single", long: flash if on_hopper else row}
         self.hold_settings("cudnn", plain, (
             (forward, "cudnn.enabled=true", row), (forward, "cudnn.enabled=false", flash),
@@ -617,7 +618,7 @@ class Gpu(script.Case):
             (forward, "determinism=batch-invariant", own + ".invariant"), (small, "attention.backend=cudnn", row),
             (backward, "cudnn.deterministic=false", back), (backward, "cudnn.deterministic=true", back + ".repeating"),
             (backward, "determinism=run-to-run", back + ".repeating"),
-            (single, "determinism=run-to-run", own), (single, "cudnn.deterministic=true", own)))
+            (single, "determinism=run-to-run", few), (single, "cudnn.deterministic=true", few)))
 
     def test_5_settings_of_products(self):
         """Each changes which kernel is taken, or leaves it as it has to, and what that gives is right by the bounds of

@@ -14,6 +14,9 @@ typedef CUmemPool_attribute cu_pool_attribute;
 typedef CUstreamCaptureStatus cu_capture_status;
 typedef CUstreamCaptureMode cu_capture_mode;
 typedef CUfunction_attribute cu_function_attribute;
+typedef CUlaunchAttributeID cu_launch_attribute_id;
+typedef CUlaunchAttribute cu_launch_attribute;
+typedef CUlaunchConfig cu_launch_config;
 typedef CUtensorMapDataType cu_tensor_map_type;
 typedef CUtensorMapInterleave cu_tensor_map_interleave;
 typedef CUtensorMapSwizzle cu_tensor_map_swizzle;
@@ -50,6 +53,15 @@ const header_number vendor_sizes[] = {
     SIZE(cu_uuid),
     SIZE(cu_event_handle),
     SIZE(cu_tensor_map),
+    SIZE(cu_launch_attribute_id),
+    SIZE(cu_launch_attribute),
+    OFFSET(cu_launch_attribute, permitted, value.programmaticStreamSerializationAllowed),
+    SIZE(cu_launch_config),
+    OFFSET(cu_launch_config, block_x, blockDimX),
+    OFFSET(cu_launch_config, shared_bytes, sharedMemBytes),
+    OFFSET(cu_launch_config, stream, hStream),
+    OFFSET(cu_launch_config, attributes, attrs),
+    OFFSET(cu_launch_config, count, numAttrs),
     SIZE(cu_copy_2d),
     OFFSET(cu_copy_2d, from_type, srcMemoryType),
     OFFSET(cu_copy_2d, from_host, srcHost),

@@ -5,6 +5,7 @@
 
 #include "../../backends/cuda/attention/attention_cuda.h"
 #include "../../backends/cuda/attention/attention_dropout.h"
+#include "../../backends/cuda/attention/decode.h"
 #include "../../backends/cuda/compile/ready.h"
 #include "../../backends/cuda/kernels/layout.h"
 #include "../../backends/cuda/matmul/matmul_finish.h"
@@ -13,6 +14,9 @@
 #include "params.h"
 #include "row_problems.h"
 #include "tenon/module/op/matmul.h"
+
+#include <dlfcn.h>
+#include <elf.h>
 
 static void *platform, *compiler;
 
@@ -182,6 +186,111 @@ static void every_row_compiles_and_is_launched(void **state)
     }
 }
 
+static void read_problem(const char *text, tn_op *out)
+{
+    char device[64];
+    tn_error err;
+    if (tni_problem_parse(text, out, device, sizeof device, &err))
+        fail_msg("%s: %s", text, err.message);
+}
+
+/* Parts of the keys are joined by a launch that may overlap with the one before it, which lets it start. */
+static void the_join_of_parts_overlaps(void **state)
+{
+    static const char *const problems[] = {"attention:bf16:b=1,h=8,hk=2,lq=1,lk=4096,d=64",
+                                           "attention:bf16:b=1,h=8,hk=2,lq=1,lk=100,d=64"};
+    (void)state;
+    begin();
+    void *stub = dlopen(CUDA_STUB, RTLD_NOW | RTLD_NOLOAD);
+    assert_non_null(stub);
+    const _Atomic int *overlaps = dlsym(stub, "stub_overlaps");
+    assert_non_null(overlaps);
+    for (int i = 0; i < 2; i++) {
+        tn_op op;
+        const int before = *overlaps;
+        read_problem(problems[i], &op);
+        launch_op(&cuda_decode_row, &op, problems[i]);
+        assert_int_equal(*overlaps - before, i == 0);
+    }
+    dlclose(stub);
+}
+
+/* A section of machine code, an ELF file; NULL if it has none of that name. */
+static const unsigned char *section_of(const void *code, const char *name, size_t *out_size)
+{
+    const unsigned char *file = code;
+    const Elf64_Ehdr *head = code;
+    const Elf64_Shdr *sections = (const void *)(file + head->e_shoff);
+    const Elf64_Shdr *names = &sections[head->e_shstrndx];
+    for (int i = 0; i < head->e_shnum; i++) {
+        *out_size = sections[i].sh_size;
+        if (strcmp((const char *)file + names->sh_offset + sections[i].sh_name, name) == 0)
+            return file + sections[i].sh_offset;
+    }
+    return NULL;
+}
+
+/* Instructions of tensor cores; bytes of stack, where registers that have no room are spilled. */
+static void measure_code(const void *code, int *out_products, int *out_stack)
+{
+    enum { INSTRUCTION = 16, OPCODE = 0xFFF, HMMA = 0x23C };
+    enum {
+        FACT = 12,
+        STACK = 0x1204,
+        STACK_AT = 8
+    }; /* four bytes of kind and size, which function, how much */
+    size_t size = 0, facts_size = 0;
+    const unsigned char *text = section_of(code, ".text.attention_decode", &size);
+    const unsigned char *facts = section_of(code, ".nv.info", &facts_size);
+    assert_true(text && facts && size % INSTRUCTION == 0 && facts_size % FACT == 0);
+    *out_products = 0;
+    *out_stack = -1;
+    for (size_t at = 0; at < size; at += INSTRUCTION)
+        *out_products += ((text[at] | text[at + 1] << 8) & OPCODE) == HMMA;
+    for (size_t at = 0; at < facts_size; at += FACT) {
+        if ((facts[at] | facts[at + 1] << 8) == STACK)
+            memcpy(out_stack, facts + at + STACK_AT, sizeof *out_stack);
+    }
+}
+
+static void decoding_is_for_tensor_cores_and_spills_nothing(void **state)
+{
+    enum { STEP = 16, TWO = 2 };
+    static const struct {
+        const char *architecture, *problem;
+    } cases[] = {{"sm_90a", "attention:bf16:b=1,h=8,hk=2,lq=1,lk=9999,d=128"},
+                 {"sm_80", "attention:f16:b=1,h=8,hk=2,lq=8,lk=9999,d=128"},
+                 {"sm_90a", "attention:bf16:b=1,h=8,hk=2,lq=8,lk=9999,d=128,page=16,pool=999"},
+                 {"sm_90a", "attention:f16:b=1,h=8,hk=2,lq=8,lk=9999,d=64"},
+                 {"sm_80", "attention:bf16:b=1,h=8,hk=2,lq=1,lk=9999,d=256"},
+                 {"sm_90a", "attention:bf16:b=1,h=8,hk=2,lq=1,lk=9999,d=256"}};
+    const size_t count = test_reduced() ? 1 : sizeof cases / sizeof cases[0];
+    (void)state;
+    begin();
+    for (size_t i = 0; i < count; i++) {
+        char options[CUDA_DECODE_OPTIONS];
+        void *code = NULL;
+        size_t size = 0;
+        int products, stack;
+        tn_op op;
+        tn_error err;
+        cuda_case wanted;
+        decode_variant variant;
+        read_problem(cases[i].problem, &op);
+        cuda_decode_case(&op, options, &wanted);
+        cuda_decode_variant_of(&op, &variant);
+        if (cuda_code_make(compiler, cases[i].architecture, &wanted, &code, &size, &err))
+            fail_msg("%s: %s", cases[i].problem, err.message);
+        measure_code(code, &products, &stack);
+        give(NULL, code);
+        const int least = TWO * variant.tiles * (variant.size + variant.values) / STEP;
+        if (products < least || stack != 0)
+            fail_msg("%s for %s: %d products of tensor cores, at least %d are needed; %d bytes of "
+                     "stack",
+                     cases[i].problem, cases[i].architecture, products, least, stack);
+    }
+}
+
 extern const cuda_unit cuda_permute_unit;
 
 static void what_was_compiled_is_kept(void **state)
@@ -305,6 +414,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_row_compiles_and_is_launched),
+        cmocka_unit_test(the_join_of_parts_overlaps),
+        cmocka_unit_test(decoding_is_for_tensor_cores_and_spills_nothing),
         cmocka_unit_test(what_was_compiled_is_kept),
         cmocka_unit_test(random_numbers_compile),
         cmocka_unit_test(helpers_compile),

@@ -156,7 +156,7 @@ cu_result stub_may_queue(cu_stream stream, const stub_context *context);
 /* Spoils what is recorded on the stream. */
 cu_result stub_not_while_recording(cu_stream stream);
 /* Graphs and kernels that were launched. */
-extern _Atomic int stub_graph_runs, stub_launches;
+extern _Atomic int stub_graph_runs, stub_launches, stub_overlaps;
 /* 1: an event is not reached, for who asks, before somebody has waited for a stream since. */
 extern _Atomic int stub_waits_for_us;
 /* On which stream the last memory of a pool's was taken, and freed. */

@@ -386,3 +386,20 @@ cu_result cuLaunchKernel(cu_function function, unsigned grid_x, unsigned grid_y,
     atomic_fetch_add(&stub_launches, 1);
     return code ? code : leave_fault(function, stream, context);
 }
+
+_Atomic int stub_overlaps;
+
+cu_result cuLaunchKernelEx(const cu_launch_config *config, cu_function function, void **values,
+                           void **extra)
+{
+    if (!config || config->count != 1 || !config->attributes ||
+        config->attributes->id != CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION ||
+        config->attributes->permitted != 1)
+        return CUDA_ERROR_INVALID_VALUE;
+    const cu_result code = cuLaunchKernel(function, config->grid_x, config->grid_y, config->grid_z,
+                                          config->block_x, config->block_y, config->block_z,
+                                          config->shared_bytes, config->stream, values, extra);
+    if (code == CUDA_SUCCESS)
+        atomic_fetch_add(&stub_overlaps, 1);
+    return code;
+}

@@ -147,15 +147,16 @@ double cuda_attention_keys_seen(const tn_attention_op *at)
     return seen / LOOKS;
 }
 
-/* Operations per multiprocessor of an H200, and bytes for the whole device, close to what `tenon bench`
- * measured there. */
-static const double many_flops_per_us = 1.6e5, few_flops_per_us = 1e5, bytes_per_us = 3e6;
+/* Operations per multiprocessor of an H200, the share of a device's bandwidth, and microseconds before a block computes and
+ * for joining parts, close to what `tenon bench` measured there. */
+static const double many_flops_per_us = 1.6e5, few_flops_per_us = 1e5, share = 0.625;
+static const double start_us = 2.2, join_us = 6;
 
 /* Blocks are distributed evenly over multiprocessors, in whole blocks; few rows are limited by memory bandwidth,
  * which all blocks share. */
 static double time_of(const tn_kernel_row *row, const tn_query *query)
 {
-    enum { PROCESSORS = 132, JOIN_US = 2 };
+    enum { PROCESSORS = 132 };
     const tn_attention_op *at = TN_PARAMS(query->op, attention);
     const int64_t found = query->device ? query->device->multi_processor_count : 0;
     const double processors = (double)(found > 0 ? found : PROCESSORS);
@@ -167,8 +168,11 @@ static double time_of(const tn_kernel_row *row, const tn_query *query)
     const double turns = ceil((double)(shape.lots * shape.blocks * shape.parts) / processors);
     const double flops = 2 * elements * keys / (double)shape.parts * (double)shape.each;
     const double compute = turns * flops / (shape.few ? few_flops_per_us : many_flops_per_us);
-    const double move = (double)shape.lots * keys * elements * bytes / bytes_per_us;
-    return row->overhead_us + (shape.parts > 1 ? JOIN_US : 0) + (compute > move ? compute : move);
+    const double bandwidth = query->device ? (double)query->device->memory_bandwidth / 1e6 : 0;
+    const double rate = bandwidth > 0 ? bandwidth * share : row->bytes_per_us;
+    const double move = (double)shape.lots * keys * elements * bytes / rate;
+    return row->overhead_us + start_us + (shape.parts > 1 ? join_us : 0) +
+           (compute > move ? compute : move);
 }
 
 double cuda_attention_cost(const tn_kernel_row *row, const tn_kernel_row *base,

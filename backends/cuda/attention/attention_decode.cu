@@ -297,39 +297,58 @@ DEVICE void hand_over(const worker &w, const rows (&r)[TILES], const f32 (&sums)
     }
 }
 
-/* Joins the warps' sums of a row in their order, and writes the row or its part. */
-DEVICE void finish_row(const cuda_attention_args &args, const worker &w, const view &v, int row, i64 part, const f32 *room,
-                       const f32 *states)
+/* How a row ends: the factors of the warps' sums and of what they add up to (value_of), and where its values go in OUT or
+ * among the parts; ABSENT if the row does not exist. */
+struct ending {
+    f32 factors[DECODE_WARPS], factor;
+    i64 at;
+};
+
+/* Joins the warps' states of a row in their order, and writes its lse or the state of its part. */
+DEVICE void end_row(const cuda_attention_args &args, const worker &w, const view &v, i64 part, const f32 *states, ending &to)
 {
-    f32 greatest = nothing(), sum = 0, factors[DECODE_WARPS];
+    f32 greatest = nothing(), sum = 0;
 #pragma unroll
     for (int i = 0; i < DECODE_WARPS; i++) {
-        const f32 one = states[2 * (i * ROWS + row)];
+        const f32 one = states[2 * i * ROWS];
         greatest = one > greatest ? one : greatest;
     }
     const f32 level = level_of(greatest);
 #pragma unroll
     for (int i = 0; i < DECODE_WARPS; i++) {
-        factors[i] = of_exp(states[2 * (i * ROWS + row)] - level);
-        sum += states[2 * (i * ROWS + row) + 1] * factors[i];
+        to.factors[i] = of_exp(states[2 * i * ROWS] - level);
+        sum += states[2 * i * ROWS + 1] * to.factors[i];
     }
-    const verdict is = verdict_of(args, v.head, greatest, sum);
-    if (w.lane == 0 && args.parts > 1) {
+    if (args.parts > 1) {
         weights_of_parts(args)[2 * part] = greatest;
         weights_of_parts(args)[2 * part + 1] = sum;
+        to.at = part * args.value_size;
+        return;
     }
-    if (w.lane == 0 && args.parts == 1 && args.lse)
+    const verdict is = verdict_of(args, v.head, greatest, sum);
+    to.factor = is.factor;
+    to.at = query_at(w.s, v, args.out_stride);
+    if (args.lse)
         ((f32 *)args.lse)[query_at(w.s, v, args.lse_stride)] = is.lse;
-    for (int d = w.lane; d < args.value_size; d += WARP) {
+}
+
+/* Adds the warps' sums in their order and writes them: a thread computes the same element of some rows at a time. */
+DEVICE void write_values(const cuda_attention_args &args, const f32 *room, const ending *ends)
+{
+#pragma unroll 4
+    for (int n = (int)threadIdx.x; n < ROWS * VALUES; n += THREADS) {
+        const int row = n / VALUES, d = n % VALUES;
+        const ending &end = ends[row];
         f32 all = 0;
+        if (end.at == ABSENT || d >= args.value_size)
+            continue;
 #pragma unroll
         for (int i = 0; i < DECODE_WARPS; i++)
-            all = fused(factors[i], room[(i * ROWS + row) * ALONG + d], all);
+            all = fused(end.factors[i], room[(i * ROWS + row) * ALONG + d], all);
         if (args.parts > 1)
-            ((f32 *)args.partial)[part * args.value_size + d] = all;
+            ((f32 *)args.partial)[end.at + d] = all;
         else
-            ((OUT *)args.out)[query_at(w.s, v, args.out_stride) + d * args.out_stride[3]] =
-                narrowed<OUT>(value_of(all, is.factor));
+            ((OUT *)args.out)[end.at + d * args.out_stride[3]] = narrowed<OUT>(value_of(all, end.factor));
     }
 }
 
@@ -361,6 +380,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) attention_decode(const 
     const sequence s = sequence_of(args, (int)b);
     if (row >= s.queries * args.ratio)
         return;
+    if (args.parts > 1)
+        release_next();
     worker w = worker_of(args, s, group, row, part, memory);
     queries q = {shared_address(memory) + QUERIES_AT};
     f32 sums[TILES][VALUES / 8][4] = {};
@@ -389,11 +410,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) attention_decode(const 
     copy_wait<0>();
     __syncthreads(); /* the slots are free */
     f32 *room = (f32 *)memory, *states = room + DECODE_WARPS * ROWS * ALONG;
+    ending *ends = (ending *)(states + DECODE_WARPS * ROWS * 2);
     hand_over(w, r, sums, room, states);
     __syncthreads();
-    for (int i = w.warp; i < ROWS; i += DECODE_WARPS) {
-        const view v = view_of(args, s, group, row + i);
+    if (threadIdx.x < ROWS) {
+        const int one = (int)threadIdx.x;
+        const view v = view_of(args, s, group, row + one);
+        ends[one].at = ABSENT;
         if (v.query < s.queries)
-            finish_row(args, w, v, i, part_of(args, s.b, group, row + i, part), room, states);
+            end_row(args, w, v, part_of(args, s.b, group, row + one, part), states + 2 * one, ends[one]);
     }
+    __syncthreads();
+    write_values(args, room, ends);
 }

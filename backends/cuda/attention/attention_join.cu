@@ -1,5 +1,6 @@
 /* Joins the parts of attention: a block computes a row. Every warp finds the weights of all parts, each lane those of every
- * 32nd; then each warp adds the values of every eighth part, each lane COLUMNS of them at a time. */
+ * 32nd; then each warp adds the values of every eighth part, each lane COLUMNS of them at a time. May be launched to overlap
+ * with the kernel that computes the parts. */
 enum { WARPS = BLOCK / WARP, COLUMNS = 4 };
 
 /* The same for all lanes. */
@@ -27,6 +28,7 @@ DEVICE A sum_of(const A *weights, int parts, A level)
 extern "C" __global__ void __launch_bounds__(BLOCK) attention_join(const cuda_attention_args args)
 {
     __shared__ A room[WARPS][COLUMNS * WARP];
+    await_previous();
     const int warp = (int)threadIdx.x / WARP, lane = (int)threadIdx.x % WARP;
     const u32 lot = blockIdx.x / (u32)args.blocks, b = lot / (u32)args.groups;
     const int group = (int)(lot - b * args.groups), row = (int)(blockIdx.x - lot * args.blocks);

@@ -22,6 +22,10 @@ typedef struct decode_shape {
 
 void cuda_decode_variant_of(const tn_op *op, decode_variant *out);
 
+/* The kernel of a problem; `options` must have CUDA_DECODE_OPTIONS bytes and live as long as `out`. */
+enum { CUDA_DECODE_OPTIONS = 256 };
+void cuda_decode_case(const tn_op *op, char *options, cuda_case *out);
+
 /* Rows of a block, and its bytes of shared memory. */
 int cuda_decode_rows(const decode_variant *variant);
 unsigned cuda_decode_shared(const decode_variant *variant);

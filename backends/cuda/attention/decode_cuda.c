@@ -18,23 +18,28 @@ typedef struct plan {
     cuda_kernel *decode, *join;
 } plan;
 
-static tn_status get_kernels(const tn_run *run, plan *to, tn_error *err)
+void cuda_decode_case(const tn_op *op, char *options, cuda_case *out)
 {
-    enum { OPTIONS = 256 };
-    const tn_op *op = run->op;
     const char *type = cuda_type_of(op->operand[TN_ATTENTION_Q].dtype);
-    const char *out = cuda_type_of(op->operand[TN_ATTENTION_OUT].dtype);
-    const decode_variant *variant = &to->variant;
-    char options[OPTIONS], joined[CUDA_ATTENTION_OPTIONS];
-    cuda_case join;
-    snprintf(options, sizeof options,
+    decode_variant variant;
+    cuda_decode_variant_of(op, &variant);
+    snprintf(options, CUDA_DECODE_OPTIONS,
              "-DIN=%s\n-DOUT=%s\n-DDTYPE=\"%s\"\n-DHEAD=%d\n-DVALUES=%d\n-DTILES=%d\n-DSLOTS=%d\n"
              "-DPAGED=%d\n-DDROPOUT=0\n-DCOMPUTED=1\n-default-device\n",
-             type, out, type, variant->size, variant->values, variant->tiles, variant->slots,
+             type, cuda_type_of(op->operand[TN_ATTENTION_OUT].dtype), type, variant.size,
+             variant.values, variant.tiles, variant.slots,
              (op->uses & TN_ATTENTION_USES_PAGES) != 0);
-    cuda_attention_join_case(op, joined, &join);
+    *out = (cuda_case){&decode_unit, "attention_decode", options};
+}
+
+static tn_status get_kernels(const tn_run *run, plan *to, tn_error *err)
+{
+    char options[CUDA_DECODE_OPTIONS], joined[CUDA_ATTENTION_OPTIONS];
+    cuda_case decode, join;
+    cuda_decode_case(run->op, options, &decode);
+    cuda_attention_join_case(run->op, joined, &join);
     tn_status status =
-        cuda_plan_kernel(run, &decode_unit, "attention_decode", options, &to->decode, err);
+        cuda_plan_kernel(run, decode.unit, decode.function, decode.options, &to->decode, err);
     return status ? status
                   : cuda_plan_kernel(run, join.unit, join.function, join.options, &to->join, err);
 }
@@ -88,7 +93,13 @@ static tn_status run_decode(const tn_run *run, tn_error *err)
     if (status || shape.parts == 1)
         return status;
     args.blocks = (int)shape.rows;
-    return cuda_plan_launch(run, made->join, (unsigned)(shape.lots * shape.rows), &args, err);
+    const cuda_launch join = {.kernel = made->join,
+                              .blocks = (unsigned)(shape.lots * shape.rows),
+                              .threads = CUDA_THREADS,
+                              .args = &args,
+                              .stream = run->stream,
+                              .overlaps = true};
+    return cuda_kernel_launch(run->platform, run->device, &join, err);
 }
 
 static const tn_dtype dtypes[] = {TN_BF16, TN_F16, 0};

@@ -17,6 +17,7 @@ enum {
     DECODE_ROWS = 16,  /* rows of queries of one product */
     DECODE_CHUNK = 8,  /* elements of 16 bytes */
     DECODE_BESIDE = 8, /* elements between the rows of sums that warps exchange */
+    DECODE_ENDING = 32 /* bytes that describe how a row ends */
 };
 
 /* The first of a warp's keys in its turn n, of those from `begin` to before `end`; the number of its turns. */

@@ -39,15 +39,16 @@ static int query_bytes(const decode_variant *variant)
 unsigned cuda_decode_shared(const decode_variant *variant)
 {
     const int slots = DECODE_WARPS * variant->slots * slot_bytes(variant) + query_bytes(variant);
-    const int sums = DECODE_WARPS * cuda_decode_rows(variant) *
-                     (variant->values + DECODE_BESIDE + 2) * (int)sizeof(float);
-    return (unsigned)(slots > sums ? slots : sums);
+    const int sums = DECODE_WARPS * (variant->values + DECODE_BESIDE + 2) * (int)sizeof(float);
+    const int joined = cuda_decode_rows(variant) * (sums + DECODE_ENDING);
+    return (unsigned)(slots > joined ? slots : joined);
 }
 
-/* Two blocks have room on a multiprocessor of capability 8.0 or 9.0, and one on those of 8.6 up to head size 192. */
+/* Two blocks have room on a multiprocessor of capability 8.0 or 9.0, and one on those of 8.6 up to head size 192. More
+ * slots would have room, but were slower on an H200 (docs/kernels/decode-attention.md). */
 static int slots_of(const decode_variant *variant)
 {
-    enum { ROOM = 99 << 10, LEAST = 3, MOST = 12 };
+    enum { ROOM = 64 << 10, LEAST = 3, MOST = 12 };
     const int slots = (ROOM - query_bytes(variant)) / (DECODE_WARPS * slot_bytes(variant));
     return slots < LEAST ? LEAST : slots > MOST ? MOST : slots;
 }
@@ -86,7 +87,7 @@ static int64_t parts_of(int64_t all, int64_t resident, int64_t most)
 
 void cuda_decode_shape_of(const tn_op *op, int64_t processors, decode_shape *out)
 {
-    enum { PART_LEAST = 4 * DECODE_TURN };
+    enum { PART_LEAST = 2 * DECODE_TURN, WHOLE_MOST = 4 * DECODE_TURN };
     const tn_attention_op *at = TN_PARAMS(op, attention);
     const int64_t resident = RESIDENT * (processors > 0 ? processors : PROCESSORS);
     decode_variant variant;
@@ -97,7 +98,7 @@ void cuda_decode_shape_of(const tn_op *op, int64_t processors, decode_shape *out
                           .part = at->keys};
     out->blocks = units(out->rows, cuda_decode_rows(&variant));
     const int64_t all = out->lots * out->blocks, most = units(at->keys, PART_LEAST);
-    if (all < 1 || most < 2)
+    if (all < 1 || at->keys <= WHOLE_MOST)
         return;
     const int64_t part =
         units(units(at->keys, parts_of(all, resident, most)), DECODE_TURN) * DECODE_TURN;
@@ -219,24 +220,40 @@ tn_status cuda_decode_admit(const tn_kernel_row *row, const tn_query *query, tn_
     return status ? status : cuda_admit_alignment(query, why);
 }
 
-/* Every block of rows reads all keys: from memory, or from the second-level cache, which is hardly faster. */
+/* The time of a turn of 64 keys in microseconds: two blocks on each multiprocessor of an H200, operands in time. */
+static double turn_us(const tn_op *op, const decode_variant *variant)
+{
+    enum { MASK = 4, SOFTCAP = 2 };
+    const double size = greater_size(variant) / (double)SIZE_TWO;
+    const double plain = variant->tiles == 1 ? 0.4 + 0.4 * size : 0.9 + 1.1 * size;
+    const bool masked = op->uses & (TN_ATTENTION_USES_MASK | TN_ATTENTION_USES_ADDITIVE);
+    return plain * (masked ? MASK : op->uses & TN_ATTENTION_USES_SOFTCAP ? SOFTCAP : 1);
+}
+
+/* Blocks of rows read all keys each: from memory, or from the second-level cache, which is hardly faster. The figures give
+ * the times of docs/kernels/decode-attention.md. */
 double cuda_decode_cost(const tn_kernel_row *row, const tn_query *query)
 {
-    enum { JOIN_US = 3 };
-    static const double reached = 0.82, block_us = 2, block_bytes_per_us = 5e4;
+    static const double reached = 0.82, join_us = 5, join_bytes_per_us = 6e5;
     const tn_attention_op *at = TN_PARAMS(query->op, attention);
     const double bandwidth = query->device ? (double)query->device->memory_bandwidth / 1e6 : 0;
     const double rate = bandwidth > 0 ? bandwidth * reached : row->bytes_per_us;
     const int64_t found = processors_of(query);
+    decode_variant variant;
     decode_shape shape;
     if (admit_sizes(at, NULL) || admit_blocks(query, NULL))
         return 0; /* costs are asked for before `admit` */
+    cuda_decode_variant_of(query->op, &variant);
     cuda_decode_shape_of(query->op, found, &shape);
+    const double start_us = variant.tiles == 1 ? 3.4 : 6;
     const double blocks = (double)shape.lots * (double)shape.blocks * (double)shape.parts;
     const double resident = RESIDENT * (double)(found > 0 ? found : PROCESSORS);
-    const double each = cuda_attention_keys_seen(at) / (double)shape.parts *
-                        (double)(at->size + at->value_size) * sizeof(uint16_t);
-    const double work = ceil(blocks / resident) * (block_us + each / block_bytes_per_us);
-    const double move = block_us + blocks * each / rate;
-    return row->overhead_us + (shape.parts > 1 ? JOIN_US : 0) + (work > move ? work : move);
+    const double keys = cuda_attention_keys_seen(at) / (double)shape.parts;
+    const double compute = ceil(blocks / resident) *
+                           (start_us + ceil(keys / DECODE_TURN) * turn_us(query->op, &variant));
+    const double each = keys * (double)(at->size + at->value_size) * sizeof(uint16_t);
+    const double move = start_us + blocks * each / rate;
+    const double partial = (double)cuda_decode_partial(query->op, &shape);
+    const double join = shape.parts > 1 ? join_us + partial / join_bytes_per_us : 0;
+    return row->overhead_us + join + (compute > move ? compute : move);
 }

@@ -13,6 +13,7 @@ struct cuda_kernel {
     _Atomic(cu_function) function;
     _Atomic uint32_t life;   /* the device's epoch at loading */
     _Atomic uint32_t shared; /* bytes of dynamic shared memory that a launch may request */
+    bool overlaps;           /* its launches may overlap with the stream's previous one */
 };
 
 /* Dynamic shared memory that every kernel may request. */
@@ -151,6 +152,14 @@ static tn_status blame(const cuda_nvrtc *nvrtc, int32_t serves, const tn_error *
                    (int)serves % 1000 / 10, (int)serves / 1000);
 }
 
+/* Returns whether launches may overlap: on devices of capability 9.0 or later, with a driver that can also capture
+ * them in a graph. */
+static bool can_overlap(const cuda *self, const cuda_found *found)
+{
+    enum { MAJOR = 9, VERSION = 12030 };
+    return found->major >= MAJOR && self->driver_version >= VERSION && self->driver.launch_with;
+}
+
 /* Must be called with kernels_lock held. */
 static tn_status add(const cuda_scope *scope, const cuda_nvrtc *nvrtc, const cuda_case *wanted,
                      cuda_kernel **out, tn_error *err)
@@ -171,6 +180,7 @@ static tn_status add(const cuda_scope *scope, const cuda_nvrtc *nvrtc, const cud
     memcpy(kernel->options, wanted->options, strlen(wanted->options) + 1);
     tn_status status = cuda_describe(scope->self, scope->device->index, &found, err);
     if (!status) {
+        kernel->overlaps = can_overlap(scope->self, found);
         cuda_architecture(found, architecture, sizeof architecture);
         status = cuda_code_make(nvrtc, architecture, wanted, &kernel->image, &size, err);
     }
@@ -232,6 +242,24 @@ static cu_result permit_shared(const cuda_driver *driver, cuda_kernel *kernel, u
     return code;
 }
 
+static cu_result queue_overlapping(const cuda_driver *driver, cu_function function,
+                                   const cuda_launch *launch, void **values)
+{
+    cu_launch_attribute overlaps = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                                    .permitted = 1};
+    const cu_launch_config config = {.grid_x = launch->blocks,
+                                     .grid_y = 1,
+                                     .grid_z = 1,
+                                     .block_x = launch->threads,
+                                     .block_y = 1,
+                                     .block_z = 1,
+                                     .shared_bytes = launch->shared,
+                                     .stream = launch->stream,
+                                     .attributes = &overlaps,
+                                     .count = 1};
+    return driver->launch_with(&config, function, values, NULL);
+}
+
 tn_status cuda_kernel_launch(cuda *self, int32_t device, const cuda_launch *launch, tn_error *err)
 {
     cuda_kernel *kernel = launch->kernel;
@@ -250,9 +278,12 @@ tn_status cuda_kernel_launch(cuda *self, int32_t device, const cuda_launch *laun
     cu_result code = permit_shared(&self->driver, kernel, launch->shared);
     if (code != CUDA_SUCCESS)
         return cuda_done(&scope, code, "cuFuncSetAttribute", err);
-    code = self->driver.launch(atomic_load_explicit(&kernel->function, memory_order_relaxed),
-                               launch->blocks, 1, 1, launch->threads, 1, 1, launch->shared,
-                               launch->stream, values, NULL);
+    cu_function function = atomic_load_explicit(&kernel->function, memory_order_relaxed);
+    if (launch->overlaps && kernel->overlaps)
+        return cuda_done(&scope, queue_overlapping(&self->driver, function, launch, values),
+                         "cuLaunchKernelEx", err);
+    code = self->driver.launch(function, launch->blocks, 1, 1, launch->threads, 1, 1,
+                               launch->shared, launch->stream, values, NULL);
     return cuda_done(&scope, code, "cuLaunchKernel", err);
 }
 

@@ -29,6 +29,8 @@ typedef struct cuda_launch {
     unsigned shared; /* bytes of dynamic shared memory */
     void *args;      /* the kernel's only argument */
     void *stream;
+    bool
+        overlaps; /* may start before the stream's previous launch ends: the kernel calls await_previous first */
 } cuda_launch;
 
 /* Queues a launch. If the device was reset in the meantime, loads the code again. */

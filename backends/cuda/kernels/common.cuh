@@ -279,6 +279,22 @@ template <typename T, int N> DEVICE void put(T *to, const pack<T, N> &some)
     }
 }
 
+/* Waits until the stream's previous kernels have ended and all that they wrote can be read: the first thing that a kernel
+ * does whose launches overlap (cuda_launch). release_next permits the next kernel of the stream to start, if it overlaps;
+ * it waits for the end of this one nonetheless. */
+DEVICE void await_previous()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+DEVICE void release_next()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
 /* The offset of a row or matrix in each operand; the last of the dimensions `outer` is the fastest. */
 struct starts {
     i64 of[CUDA_ARGS_OPERANDS];

@@ -23,6 +23,7 @@ typedef unsigned cu_pool_attribute;
 typedef unsigned cu_capture_status;
 typedef unsigned cu_capture_mode;
 typedef unsigned cu_function_attribute;
+typedef unsigned cu_launch_attribute_id;
 typedef unsigned cu_tensor_map_type;
 typedef unsigned cu_tensor_map_interleave;
 typedef unsigned cu_tensor_map_swizzle;
@@ -49,6 +50,22 @@ typedef struct cu_event_handle {
 typedef struct cu_tensor_map {
     _Alignas(64) uint64_t words[16];
 } cu_tensor_map;
+
+/* The value of CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION; other attributes have other values. */
+typedef struct cu_launch_attribute {
+    cu_launch_attribute_id id;
+    _Alignas(8) int permitted;
+    char reserved[60];
+} cu_launch_attribute;
+
+typedef struct cu_launch_config {
+    unsigned grid_x, grid_y, grid_z;
+    unsigned block_x, block_y, block_z;
+    unsigned shared_bytes;
+    cu_stream stream;
+    cu_launch_attribute *attributes;
+    unsigned count;
+} cu_launch_config;
 
 typedef struct cu_copy_2d {
     size_t from_x, from_y;

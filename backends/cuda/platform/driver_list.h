@@ -77,6 +77,7 @@
     X(CU_STREAM_CAPTURE_STATUS_NONE, 0)                             \
     X(CU_STREAM_CAPTURE_MODE_RELAXED, 2)                            \
     X(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 8)           \
+    X(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, 6)     \
     X(CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 6)                           \
     X(CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 9)                          \
     X(CU_TENSOR_MAP_INTERLEAVE_NONE, 0)                             \
@@ -180,6 +181,8 @@
       (cu_tensor_map * out, cu_tensor_map_type type, uint32_t rank, void *memory,                  \
        const uint64_t *sizes, const uint64_t *strides, const uint32_t *box, const uint32_t *steps, \
        cu_tensor_map_interleave interleave, cu_tensor_map_swizzle swizzle,                         \
-       cu_tensor_map_promotion promotion, cu_tensor_map_fill fill))
+       cu_tensor_map_promotion promotion, cu_tensor_map_fill fill))                                \
+    X(launch_with, cuLaunchKernelEx,                                                               \
+      (const cu_launch_config *config, cu_function function, void **values, void **extra))
 
 #endif

@@ -8,6 +8,8 @@
 #include "cudnn_packed.h"
 #include "tenon/module/op/attention_backward.h"
 
+#include <math.h>
+
 static const char *const names[] = {"q",     "k",        "v",        "out",     "lse",   "mask",
                                     "sinks", "starts_q", "starts_k", "lengths", "pages", "seed",
                                     "dout",  "dq",       "dk",       "dv"};
@@ -406,22 +408,41 @@ static double rate_of(const tn_attention_op *at)
     return at->left >= 0 || at->right >= 0 ? rate * in_bounds : rate;
 }
 
-/* Few queries over all existing keys are a decoding step: the next step has one more key and needs another plan,
- * which takes half a second to compile. That time is divided among SHARED_BY calls, an estimate of those with the
- * same number of keys. An op with lengths or pages has one plan for all steps. */
+/* Few queries over more keys are a decoding step. */
+static bool is_step(const tn_attention_op *at)
+{
+    enum { FEW = 16 };
+    return at->queries <= FEW && at->keys > at->queries;
+}
+
+/* Only for one query, the keys are split: then they were read at 4.4 TB/s (docs/kernels/decode-attention.md). Of more
+ * queries, a block computes 128 with all their keys. */
+static double time_of(const tn_kernel_row *row, const tn_attention_op *at)
+{
+    enum { ROWS = 128, PROCESSORS = 132 };
+    static const double single_bytes_per_us = 4.4e6;
+    const bool single = at->queries == 1;
+    const double elements = (double)(at->size + at->value_size);
+    const double heads = (double)at->batch * (double)at->heads;
+    const double rows =
+        (double)at->batch * (double)at->groups * (double)at->keys + heads * (double)at->queries;
+    const double move =
+        rows * elements * sizeof(uint16_t) / (single ? single_bytes_per_us : row->bytes_per_us);
+    const double each = 2 * ROWS * cuda_attention_keys_seen(at) * elements / rate_of(at);
+    const double blocks = heads * ceil((double)at->queries / ROWS);
+    const double compute = single ? 0 : each * (blocks < PROCESSORS ? PROCESSORS : blocks);
+    return row->overhead_us + (compute > move ? compute : move);
+}
+
+/* The next step of decoding has one more key and needs another plan, which takes half a second to compile. That time
+ * is divided among SHARED_BY calls, an estimate of those with the same number of keys. An op with lengths or pages has one plan for all steps. */
 static double estimate_attention(const tn_kernel_row *row, const tn_query *query)
 {
-    enum { FEW = 16, SHARED_BY = 100 };
+    enum { SHARED_BY = 100 };
     static const double compiled_us = 5e5;
     const tn_attention_op *at = TN_PARAMS(query->op, attention);
-    const double elements = (double)(at->size + at->value_size);
-    const double keys = (double)at->batch * (double)at->groups * (double)at->keys;
-    const double queries = (double)at->batch * (double)at->heads * (double)at->queries;
-    const double move = (keys + queries) * elements * sizeof(uint16_t) / row->bytes_per_us;
-    const double compute = 2 * queries * cuda_attention_keys_seen(at) * elements / rate_of(at);
-    const bool grows = at->queries <= FEW && at->keys > at->queries && !dnn_has_lengths(query->op);
-    return row->overhead_us + (compute > move ? compute : move) +
-           (grows ? compiled_us / SHARED_BY : 0);
+    const bool grows = is_step(at) && !dnn_has_lengths(query->op);
+    return time_of(row, at) + (grows ? compiled_us / SHARED_BY : 0);
 }
 
 static const tn_dtype dtypes[] = {TN_BF16, TN_F16, 0};
