@@ -18,7 +18,8 @@ TN_API tn_status tn_prepare(const tn_context *context, const char *problem, tn_e
 typedef struct tn_plan_cache_state {
     size_t struct_size;
     int64_t size;      /* number of cached plans                           */
-    int64_t max_size;  /* limit: the context's plan.cache_size             */
+    int64_t max_size;  /* limit: the context's plan.cache_size; with a device and an op that has
+                          one, its own limit: tn_plan_cache_limit_set */
     int64_t bytes;     /* bytes that the plans hold                        */
     int64_t max_bytes; /* limit: the context's plan.cache_bytes            */
     int64_t hits;      /* calls that found their plan, since process start */
@@ -33,6 +34,13 @@ TN_ENDS_WITH(tn_plan_cache_state, evictions);
  * devices. Limits are enforced when a plan is added. Set out->struct_size first. */
 TN_API tn_status tn_plan_cache_state_get(const tn_context *context, tn_device *device, int32_t op,
                                          tn_plan_cache_state *out, tn_error *err);
+
+/* Limits how many plans of an op are kept for a device, besides plan.cache_size; 0 keeps none. -1: the
+ * limit that the op's setting has, which for fft on cuda is cuda.cufft_plan_cache.max_size; other ops
+ * have none. Evicts the oldest plans beyond the limit at once. A new plan evicts only after it was
+ * made. */
+TN_API tn_status tn_plan_cache_limit_set(tn_device *device, int32_t op, int64_t max_size,
+                                         tn_error *err);
 
 /* Discards plans; a plan in use is released after its last run. */
 TN_API void tn_plan_cache_clear(tn_device *device, int32_t op);

@@ -27,6 +27,7 @@ typedef struct shelf {
     int64_t evictions;
     int64_t misses;
     int64_t shared;
+    int64_t limits[TN_OP_KIND_MAX]; /* of each op's plans, plus 1; 0: that of the op's setting */
 } shelf;
 
 typedef struct thread {
@@ -168,11 +169,17 @@ static void drop_state(tni_state *state)
     tni_state_release(state);
 }
 
-static shelf *shelf_of(const tn_device *device)
+static shelf *find_shelf(const tn_device *device)
 {
     shelf *found = cache.shelves;
     while (found && found->device != device)
         found = found->next;
+    return found;
+}
+
+static shelf *shelf_of(const tn_device *device)
+{
+    shelf *found = find_shelf(device);
     if (found)
         return found;
     found = tni_alloc_zeroed(1, sizeof *found);
@@ -257,6 +264,53 @@ static tni_plan *evict_plans(shelf *from, int64_t most, int64_t most_bytes)
     return gone;
 }
 
+/* Joins two lists of removed plans. */
+static tni_plan *join_lists(tni_plan *first, tni_plan *second)
+{
+    tni_plan **end = &first;
+    while (*end)
+        end = &(*end)->next;
+    *end = second;
+    return first;
+}
+
+/* Returns the op's own limit of plans; -1 if it has none. `on` may be NULL: the device has no plans. */
+static int64_t limit_of(const shelf *on, const tn_device *device, const tn_context *context,
+                        int32_t op)
+{
+    const tni_op_class *class = tni_op_class_of(op);
+    if (on && on->limits[op] > 0)
+        return on->limits[op] - 1;
+    return class->plan_limit.platform &&
+                   strcmp(class->plan_limit.platform, device->platform->name) == 0
+               ? tn_setting_value(context, class->plan_limit.setting)
+               : -1;
+}
+
+/* Removes the oldest plans of an op until at most `most` are left, those that were not used since the last eviction
+ * first. Returns them like evict_plans, in front of `gone`. */
+static tni_plan *evict_op_plans(shelf *from, int32_t op, int64_t most, tni_plan *gone)
+{
+    int64_t left = 0;
+    for (const tni_plan *plan = from->newest; plan; plan = plan->older)
+        left += plan->op.kind == op;
+    for (int pass = 0; pass < 2 && left > most; pass++) {
+        tni_plan *newer;
+        for (tni_plan *plan = from->oldest; plan && left > most; plan = newer) {
+            newer = plan->newer;
+            if (plan->op.kind != op ||
+                atomic_exchange_explicit(&plan->used, false, memory_order_relaxed))
+                continue;
+            remove_plan(from, plan);
+            from->evictions++;
+            plan->next = gone;
+            gone = plan;
+            left--;
+        }
+    }
+    return gone;
+}
+
 /* Must be called without the lock. */
 static void release_all(tni_plan *list)
 {
@@ -271,9 +325,7 @@ static void release_all(tni_plan *list)
  * more alignment than the key has; otherwise the newest of all. Returns NULL if none exists. */
 static tni_plan *find_of_alignment(const tni_question *question, const key *k, bool serves)
 {
-    const shelf *on = cache.shelves;
-    while (on && on->device != question->device)
-        on = on->next;
+    const shelf *on = find_shelf(question->device);
     tni_plan *plan = on ? on->newest : NULL;
     while (plan && !(is_of_any_alignment(plan, k) &&
                      (!serves || tni_alignments_reach(tni_key_alignments(k->words),
@@ -404,6 +456,7 @@ static tni_plan *insert_plan(const tni_question *question, const key *k, bool sh
 {
     int64_t most = tn_setting_value(question->context, TN_SETTING_PLAN_CACHE_SIZE);
     int64_t most_bytes = tn_setting_value(question->context, TN_SETTING_PLAN_CACHE_BYTES);
+    const int32_t op = question->op->kind;
     tni_plan *gone = NULL;
     tni_fork_lock_acquire(&cache.lock);
     shelf *on = shelf_of(question->device);
@@ -413,9 +466,13 @@ static tni_plan *insert_plan(const tni_question *question, const key *k, bool sh
     } else if (on) {
         on->misses++;
         on->shared += shared;
-        if (most > 0 && (int64_t)made->bytes <= most_bytes)
+        const int64_t most_of_op = limit_of(on, question->device, question->context, op);
+        const bool fits = most > 0 && most_of_op != 0 && (int64_t)made->bytes <= most_bytes;
+        if (most_of_op >= 0)
+            gone = evict_op_plans(on, op, most_of_op - fits, NULL);
+        if (fits)
             add_plan(on, made);
-        gone = evict_plans(on, most, most_bytes);
+        gone = join_lists(gone, evict_plans(on, most, most_bytes));
     }
     bool kept = !other && made->key_count > 0 && find_plan(k) == made;
     tni_fork_lock_release(&cache.lock);
@@ -565,6 +622,7 @@ tn_status tn_plan_cache_state_get(const tn_context *context, tn_device *device, 
     if (status)
         return status;
     context = tni_context_or_current(context);
+    int64_t most = -1;
     tni_fork_lock_acquire(&cache.lock);
     made.hits = cache.hits;
     for (const thread *t = cache.threads; t; t = t->next)
@@ -577,12 +635,39 @@ tn_status tn_plan_cache_state_get(const tn_context *context, tn_device *device, 
         made.shared += s->shared;
         made.evictions += s->evictions;
     }
+    if (device && op != TN_OP_NONE)
+        most = limit_of(find_shelf(device), device, context, op);
     tni_fork_lock_release(&cache.lock);
     made.struct_size = out->struct_size;
-    made.max_size = tn_setting_value(context, TN_SETTING_PLAN_CACHE_SIZE);
+    made.max_size = most >= 0 ? most : tn_setting_value(context, TN_SETTING_PLAN_CACHE_SIZE);
     made.max_bytes = tn_setting_value(context, TN_SETTING_PLAN_CACHE_BYTES);
     *out = made;
     return TN_OK;
+}
+
+tn_status tn_plan_cache_limit_set(tn_device *device, int32_t op, int64_t max_size, tn_error *err)
+{
+    static const char where[] = "tn_plan_cache_limit_set";
+    tni_plan *gone = NULL;
+    if (!device)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "device is NULL");
+    if (op == TN_OP_NONE || !tni_op_class_of(op))
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "op: expected a TN_OP_..., got %d",
+                       (int)op);
+    if (max_size < -1 || max_size == INT64_MAX)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "max_size: expected -1 to 2^63 - 2, got %lld", (long long)max_size);
+    const tn_context *context = tni_context_or_current(NULL);
+    tni_fork_lock_acquire(&cache.lock);
+    shelf *on = shelf_of(device);
+    if (on) {
+        on->limits[op] = max_size + 1;
+        const int64_t most = limit_of(on, device, context, op);
+        gone = most >= 0 ? evict_op_plans(on, op, most, NULL) : NULL;
+    }
+    tni_fork_lock_release(&cache.lock);
+    release_all(gone);
+    return on ? TN_OK : tni_no_memory(err, where, "a limit");
 }
 
 void tn_plan_cache_clear(tn_device *device, int32_t op)

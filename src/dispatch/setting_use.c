@@ -120,10 +120,10 @@ static bool class_has(const tni_op_class *class, tn_setting setting)
     const tn_setting *at = class->settings;
     while (*at >= 0 && *at != setting)
         at++;
-    return *at >= 0;
+    return *at >= 0 || (class->plan_limit.platform && class->plan_limit.setting == setting);
 }
 
-/* Whether the kernel itself queries the setting, or makes its library log by it. */
+/* Whether the kernel itself queries the setting, makes its library log by it, or has a limit of its plans. */
 static bool is_queried_by(tn_setting setting, const tni_kernel *kernel)
 {
     const tni_kernel_setting *row = tni_kernel_settings;

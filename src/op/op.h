@@ -57,7 +57,11 @@ typedef struct tni_op_class {
     bool may_be_in_place;        /* the output may be the first operand: same memory, same layout */
     int32_t group;               /* TNI_OPS_...: ops that read the same settings */
     const tn_setting *settings;  /* that are part of plan keys, ended by -1 */
-    const char *const *uses;     /* a name for each bit, NULL-terminated */
+    struct {
+        const char *platform; /* NULL: none */
+        tn_setting setting;
+    } plan_limit; /* setting that limits how many of the op's plans a device of a platform keeps */
+    const char *const *uses;                   /* a name for each bit, NULL-terminated */
     const struct tni_elementwise *elementwise; /* of ops of that family; otherwise NULL */
     const struct tni_op_check *check;          /* how kernels are checked */
 

@@ -21,8 +21,8 @@ const tni_setting_reader *tni_setting_reader_at(tn_setting setting, size_t index
 /* Settings that dispatch follows whatever kernels are loaded, ended by -1. */
 extern const tn_setting tni_settings_of_dispatch[];
 
-/* Settings that kernels of a library query themselves (tn_query.setting); ended by a row without a
- * library. */
+/* Settings that kernels of a library query themselves (tn_query.setting), or that limit their plans;
+ * ended by a row without a library. */
 typedef struct tni_kernel_setting {
     tn_setting setting;
     const char *library;

@@ -23,6 +23,8 @@ static const tni_setting_reader einsum = {"einsum", of_einsum, TNI_READS_ALWAYS}
 static const tni_setting_reader elementwise = {"elementwise and row operators",
                                                tni_elementwise_settings, TNI_OPS_ELEMENTWISE};
 static const tni_setting_reader fft = {"fft", tni_fft_settings, TNI_OPS_FFT};
+static const tn_setting of_fft_plans[] = {TN_SETTING_CUDA_CUFFT_PLAN_CACHE_MAX_SIZE, -1};
+static const tni_setting_reader fft_plans = {"plans of fft", of_fft_plans, TNI_OPS_FFT};
 
 const tn_setting tni_settings_of_dispatch[] = {TN_SETTING_RULES,
                                                TN_SETTING_DETERMINISM,
@@ -36,6 +38,7 @@ const tni_kernel_setting tni_kernel_settings[] = {
     {TN_SETTING_CUDA_MATMUL_PREFER_CUBLASLT_GROUPED_GEMM, "nvrtc"},
     {TN_SETTING_CUDA_CUBLAS_WORKSPACE_SIZE, "cublas"},
     {TN_SETTING_CUDA_CUBLASLT_WORKSPACE_SIZE, "cublaslt"},
+    {TN_SETTING_CUDA_CUFFT_PLAN_CACHE_MAX_SIZE, "cufft"},
     {TN_SETTING_MIOPEN_IMMEDIATE, "miopen"},
     {-1, NULL}};
 
@@ -48,5 +51,6 @@ const tni_setting_reader *const tni_setting_readers[] = {&tni_cpu_reader,
                                                          &sdpa,
                                                          &elementwise,
                                                          &fft,
+                                                         &fft_plans,
                                                          &einsum,
                                                          NULL};

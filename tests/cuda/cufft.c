@@ -168,6 +168,73 @@ static void failures_are_named(void **state)
     assert_int_equal(transform(&usual, &err), TN_INTERNAL);
 }
 
+static int64_t plans_on(const char *name, int64_t *out_max)
+{
+    tn_plan_cache_state is = {.struct_size = sizeof is};
+    tn_device *on;
+    DO(tn_device_get(name, &on, &err));
+    DO(tn_plan_cache_state_get(NULL, on, TN_OP_FFT, &is, &err));
+    *out_max = is.max_size;
+    return is.size;
+}
+
+static void prepare(const char *name, int64_t length)
+{
+    char text[64];
+    snprintf(text, sizeof text, "fft:c64:shape=4x%lld@%s", (long long)length, name);
+    DO(tn_prepare(NULL, text, &err));
+}
+
+/* cuda.cufft_plan_cache.max_size: how many of the library's handles live. A device may have a limit of its own. */
+static void plans_are_limited_for_each_device(void **state)
+{
+    int64_t most;
+    tn_device *other;
+    (void)state;
+    begin();
+    const int before = atomic_load(&seen->made) - atomic_load(&seen->destroyed);
+    DO(tn_settings_set("cuda.cufft_plan_cache.max_size=3", &err));
+    for (int64_t i = 0; i < 8; i++) {
+        prepare("cuda:0", 64 + i);
+        prepare("cuda:1", 64 + i);
+    }
+    assert_int_equal(plans_on("cuda:0", &most), 3);
+    assert_int_equal(most, 3);
+    assert_int_equal(plans_on("cuda:1", &most), 3);
+    assert_true(atomic_load(&seen->made) - atomic_load(&seen->destroyed) - before <= 6);
+    DO(tn_device_get("cuda:1", &other, &err));
+    DO(tn_plan_cache_limit_set(other, TN_OP_FFT, 1, &err));
+    assert_int_equal(plans_on("cuda:0", &most), 3);
+    assert_int_equal(plans_on("cuda:1", &most), 1);
+    assert_int_equal(most, 1);
+    assert_true(atomic_load(&seen->made) - atomic_load(&seen->destroyed) - before <= 4);
+    /* One that cannot be made evicts nothing. */
+    setenv("STUB_FFT", "2", 1);
+    assert_int_equal(tn_prepare(NULL, "fft:c64:shape=4x99@cuda:1", &err), TN_OUT_OF_MEMORY);
+    unsetenv("STUB_FFT");
+    assert_int_equal(plans_on("cuda:1", &most), 1);
+    const int made = atomic_load(&seen->made);
+    prepare("cuda:1", 71); /* the newest is still there */
+    assert_int_equal(atomic_load(&seen->made), made);
+    /* Other plans are not counted. */
+    DO(tn_settings_set("cuda.cufft_plan_cache.max_size=0", &err));
+    prepare("cuda:0", 100);
+    assert_int_equal(plans_on("cuda:0", &most), 0);
+    DO(tn_plan_cache_limit_set(other, TN_OP_FFT, -1, &err));
+    assert_int_equal(plans_on("cuda:1", &most), 0);
+    DO(tn_settings_set("cuda.cufft_plan_cache.max_size=4096", &err));
+    prepare("cuda:0", 100);
+    assert_int_equal(plans_on("cuda:0", &most), 1);
+    assert_int_equal(most, 4096);
+}
+
+static void *limit_often(void *stop)
+{
+    for (int64_t i = 0; !atomic_load((_Atomic int *)stop); i++)
+        DO(tn_plan_cache_limit_set(device, TN_OP_FFT, i % 3, &err));
+    return NULL;
+}
+
 static void *transform_often(void *failed)
 {
     enum { TIMES = 200 };
@@ -181,17 +248,23 @@ static void *transform_often(void *failed)
     return NULL;
 }
 
+/* While the limit of plans changes. */
 static void threads_take_turns_with_a_handle(void **state)
 {
     enum { THREADS = 4 };
     pthread_t threads[THREADS];
-    _Atomic int failed = 0;
+    pthread_t limiter;
+    _Atomic int failed = 0, stop = 0;
     (void)state;
     begin();
+    assert_int_equal(pthread_create(&limiter, NULL, limit_often, &stop), 0);
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, transform_often, &failed), 0);
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(pthread_join(threads[i], NULL), 0);
+    atomic_store(&stop, 1);
+    assert_int_equal(pthread_join(limiter, NULL), 0);
+    DO(tn_plan_cache_limit_set(device, TN_OP_FFT, -1, &err));
     assert_int_equal(failed, 0);
     assert_int_equal(atomic_load(&seen->crossed), 0);
     assert_int_equal(atomic_load(&seen->unready), 0);
@@ -204,6 +277,7 @@ int main(void)
         cmocka_unit_test(the_input_of_complex_to_real_is_a_copy),
         cmocka_unit_test(the_work_area_is_ours),
         cmocka_unit_test(failures_are_named),
+        cmocka_unit_test(plans_are_limited_for_each_device),
         cmocka_unit_test(threads_take_turns_with_a_handle),
     };
     return run_suite("cuda.cufft", tests);

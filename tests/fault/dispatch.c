@@ -45,6 +45,11 @@ static tn_status cross(tn_error *err)
     return status;
 }
 
+static tn_status limit_plans(tn_error *err)
+{
+    return tn_plan_cache_limit_set(toy_device(), TN_OP_MATMUL, 100, err);
+}
+
 static tn_status explain(tn_error *err)
 {
     tn_decision *decision = NULL;
@@ -64,7 +69,10 @@ static void every_allocation_may_fail(void **state)
     b = toy_tensor(device, TN_F32, 8, 6, 2);
     out = toy_tensor(device, TN_F32, 6, 6, 3);
     memset(out.data, 0xFF, 36 * sizeof(float));
-    for (; fault_survive_memory(multiply, n); n++)
+    for (; fault_survive_memory(limit_plans, n); n++)
+        ;
+    assert_true(n > 1);
+    for (n = 1; fault_survive_memory(multiply, n); n++)
         ;
     assert_true(n > 3);
     for (n = 1; fault_survive_memory(cross, n); n++)

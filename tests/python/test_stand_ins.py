@@ -99,3 +99,65 @@ def test_the_command_says_so(tmp_path):
         assert row["used"] == bool(row["readers"]) == (not row["unused_because"]), key
         assert row["unused_because"] == (settings.info(key).unused_because or None)
     assert rows["quantized.engine"]["unused_because"] == "this version has no operator that reads it"
+
+
+def test_cufft_plan_cache(script, stubs):
+    """cuda.cufft_plan_cache: max_size, size (tn_plan_cache_state_get), clear (tn_plan_cache_clear) and [i]
+    (tn_plan_cache_limit_set), with the stub of cuFFT."""
+    script("""
+import pytest
+import tenon
+from tenon.backends.cuda import cufft_plan_cache as cache
+
+def fill(device, count):
+    for i in range(count):
+        tenon.prepare(f"fft:c64:shape=4x{64 + i}@cuda:{device}")
+
+assert (cache.size, cache.max_size, cache[1].max_size) == (0, 4096, 4096)
+fill(0, 3), fill(1, 4)
+assert (cache.size, cache[0].size, cache[1].size, cache["cuda:1"].size) == (3, 3, 4, 4)
+with tenon.device("cuda:1"):
+    assert cache.size == 4
+    cache.max_size = 2
+assert (cache.size, cache[1].size, cache[1].max_size, cache.max_size) == (3, 2, 2, 4096)
+fill(1, 6)
+assert cache[1].size == 2
+cache.max_size = 0
+fill(0, 3)
+assert (cache.size, cache.max_size, cache[1].size) == (0, 0, 2)
+cache[1].clear()
+assert cache[1].size == 0 and cache[1].max_size == 2
+cache[0].max_size = 5
+fill(0, 9)
+assert cache.size == 5
+for bad in (2, -1, 1 << 40, "cuda:7", "cpu:0"):
+    with pytest.raises(ValueError):
+        cache[bad]
+with pytest.raises(ValueError, match="expected 0 <= device index < 2, but got device with index 2"):
+    cache[2]
+for bad in (1.5, "many", None):
+    with pytest.raises(TypeError):
+        cache.max_size = bad
+with pytest.raises(ValueError):
+    cache.max_size = -1
+with pytest.raises(AttributeError):
+    cache.size = 3
+with pytest.raises(TypeError):
+    cache[0][1]
+assert cache.max_size == 5
+tenon.settings.set("cuda.cufft_plan_cache.max_size", 1)     # of devices without a limit of their own
+assert (cache.max_size, cache[1].max_size) == (5, 2)
+""", **stubs, TENON_ADMISSION="never")
+    script("""
+from tenon.backends.cuda import cufft_plan_cache as cache
+import tenon
+assert (cache.size, cache.max_size) == (0, 4096)
+cache.max_size = 7
+cache.clear()
+assert cache.max_size == 7 == tenon.settings.get("cuda.cufft_plan_cache.max_size")
+try:
+    cache[0]
+    raise SystemExit("no device has a cache")
+except ValueError as error:
+    assert "0 <= device index < 0" in str(error), error
+""", CUDA_VISIBLE_DEVICES="-1")

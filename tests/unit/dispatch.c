@@ -218,6 +218,68 @@ static void plans_are_kept_and_shared(void **state)
     assert_int_equal(toy.plans_made - made, 3);
 }
 
+/* Sizes of k make plans of the kernel's own. */
+static void an_op_may_keep_fewer_plans(void **state)
+{
+    tn_error err;
+    tn_plan_cache_state of_op = {.struct_size = sizeof of_op};
+    (void)state;
+    tn_plan_cache_clear(NULL, 0);
+    for (int64_t k = 100; k < 104; k++)
+        assert_int_equal(multiply(NULL, 3, 2, k, NULL, 0, &err), TN_OK);
+    assert_int_equal(tn_plan_cache_limit_set(toy_device(), TN_OP_CAST, 0, &err), TN_OK);
+    assert_int_equal(cache_state(NULL).size, 4);
+    /* The oldest go at once. */
+    assert_int_equal(tn_plan_cache_limit_set(toy_device(), TN_OP_MATMUL, 2, &err), TN_OK);
+    assert_int_equal(cache_state(NULL).size, 2);
+    assert_int_equal(tn_plan_cache_state_get(NULL, toy_device(), TN_OP_MATMUL, &of_op, &err),
+                     TN_OK);
+    assert_int_equal(of_op.max_size, 2);
+    assert_int_equal(cache_state(NULL).max_size, 4096);
+    int64_t made = toy.plans_made;
+    assert_int_equal(multiply(NULL, 3, 2, 103, NULL, 0, &err), TN_OK);
+    assert_int_equal(toy.plans_made, made);
+    assert_int_equal(multiply(NULL, 3, 2, 100, NULL, 0, &err), TN_OK);
+    assert_int_equal(toy.plans_made, made + 1);
+    assert_int_equal(cache_state(NULL).size, 2);
+    assert_int_equal(multiply(NULL, 3, 2, 103, NULL, 0, &err),
+                     TN_OK); /* it was used, 102 was not */
+    assert_int_equal(toy.plans_made, made + 1);
+    /* What cannot be made evicts nothing. */
+    tn_context *only = toy_with("rules=require:toy.matmul.fast");
+    toy.plan_fails = TN_INTERNAL;
+    assert_int_equal(multiply(only, 3, 2, 108, NULL, 0, &err), TN_INTERNAL);
+    assert_int_equal(cache_state(NULL).size, 2);
+    tn_context_release(only);
+    /* None are kept, and all calls work. */
+    assert_int_equal(tn_plan_cache_limit_set(toy_device(), TN_OP_MATMUL, 0, &err), TN_OK);
+    assert_int_equal(cache_state(NULL).size, 0);
+    made = toy.plans_made;
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(multiply(NULL, 3, 2, 100, NULL, 0, &err), TN_OK);
+    assert_int_equal(toy.plans_made, made + 3);
+    assert_int_equal(cache_state(NULL).size, 0);
+    assert_int_equal(tn_plan_cache_limit_set(toy_device(), TN_OP_MATMUL, -1, &err), TN_OK);
+    assert_int_equal(tn_plan_cache_limit_set(toy_device(), TN_OP_CAST, -1, &err), TN_OK);
+    assert_int_equal(multiply(NULL, 3, 2, 100, NULL, 0, &err), TN_OK);
+    assert_int_equal(cache_state(NULL).size, 1);
+}
+
+static void wrong_limits_of_plans_are_refused(void **state)
+{
+    tn_error err;
+    (void)state;
+    assert_int_equal(tn_plan_cache_limit_set(NULL, TN_OP_MATMUL, 1, &err), TN_INVALID_ARGUMENT);
+    assert_int_equal(tn_plan_cache_limit_set(toy_device(), 0, 1, &err), TN_INVALID_ARGUMENT);
+    assert_int_equal(tn_plan_cache_limit_set(toy_device(), 63, 1, &err), TN_INVALID_ARGUMENT);
+    assert_contains(err.message, "op: expected a TN_OP_..., got 63");
+    assert_int_equal(tn_plan_cache_limit_set(toy_device(), TN_OP_MATMUL, -2, &err),
+                     TN_INVALID_ARGUMENT);
+    assert_contains(err.message, "max_size: expected -1 to 2^63 - 2, got -2");
+    assert_int_equal(tn_plan_cache_limit_set(toy_device(), TN_OP_MATMUL, INT64_MAX, &err),
+                     TN_INVALID_ARGUMENT);
+}
+
 /* What a vendor's library says only when it is asked for a plan. */
 static void a_kernel_may_decline_when_it_plans(void **state)
 {
@@ -588,6 +650,8 @@ int main(void)
         cmocka_unit_test(a_row_is_asked_only_of_what_it_computes),
         cmocka_unit_test(decisions_name_the_rule),
         cmocka_unit_test(plans_are_kept_and_shared),
+        cmocka_unit_test(an_op_may_keep_fewer_plans),
+        cmocka_unit_test(wrong_limits_of_plans_are_refused),
         cmocka_unit_test(a_kernel_may_decline_when_it_plans),
         cmocka_unit_test(a_library_may_not_start),
         cmocka_unit_test(bounds_are_kept),

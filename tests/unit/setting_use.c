@@ -107,6 +107,7 @@ static const struct {
     {"cuda", "cublaslt", "mem_efficient", NUMERICS},
     {"cuda", "cudnn", "cudnn", NUMERICS},
     {"cuda", "nvrtc", "math", TN_NUM_F16_SUMS},
+    {"cuda", "cufft", "math", 0},
     {"rocm", "ck", "flash", NUMERICS},
     {"rocm", "aotriton", "overrideable", NUMERICS},
     {"rocm", "miopen", "math", NUMERICS},

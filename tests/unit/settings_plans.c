@@ -382,6 +382,24 @@ static void show_sample(void)
     assert_int_equal(multiply(&err), TN_OK);
 }
 
+static int64_t most_plans_of_fft(void)
+{
+    tn_plan_cache_state s = {.struct_size = sizeof s};
+    tn_device *lab = NULL;
+    tn_error err;
+    assert_int_equal(tn_device_get("lab", &lab, &err), TN_OK);
+    assert_int_equal(tn_plan_cache_state_get(NULL, lab, TN_OP_FFT, &s, &err), TN_OK);
+    return s.max_size;
+}
+
+/* Plans of fft on cuda have a limit of their own; tests/cuda/cufft.c shows that it is kept. */
+static void show_cufft_plan_cache(void)
+{
+    assert_int_equal(most_plans_of_fft(), 4096);
+    set("cuda.cufft_plan_cache.max_size=7");
+    assert_int_equal(most_plans_of_fft(), 7);
+}
+
 static void show_crossing(void)
 {
     tn_device *cpu = NULL;
@@ -405,6 +423,7 @@ static const struct {
     {TN_SETTING_TUNING_LIMIT, show_tuning_limit},
     {TN_SETTING_PLAN_CACHE_SIZE, show_cache_size},
     {TN_SETTING_PLAN_CACHE_BYTES, show_cache_bytes},
+    {TN_SETTING_CUDA_CUFFT_PLAN_CACHE_MAX_SIZE, show_cufft_plan_cache},
     {TN_SETTING_PLAN_ONLY_PREPARED, show_only_prepared},
     {TN_SETTING_DEBUG_SYNC, show_sync},
     {TN_SETTING_DEBUG_SAMPLE, show_sample},

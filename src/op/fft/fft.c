@@ -353,6 +353,7 @@ const tni_op_class tni_fft_class = {
     .may_be_in_place = true,
     .group = TNI_OPS_FFT,
     .settings = tni_fft_settings,
+    .plan_limit = {"cuda", TN_SETTING_CUDA_CUFFT_PLAN_CACHE_MAX_SIZE},
     .uses = uses_words,
     .parse = parse_fft,
     .validate = validate_fft,
