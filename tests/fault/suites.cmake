@@ -39,5 +39,6 @@ tenon_test(fault/attention SOURCES unit/attention_rows.c DEFINITIONS SOURCE_FOLD
 tenon_test(fault/dispatch SOURCES unit/toy.c)
 tenon_test(fault/check)
 tenon_test(fault/einsum)
+tenon_test(fault/fft)
 tenon_test(fault/files)
 tenon_test(fault/graphs)

@@ -54,6 +54,26 @@ static const char *const matmuls[] = {
     "m=5,n=7,k=32,batch=3,sb=0;7;1",
     NULL,
 };
+static const char *const transforms[] = {
+    "shape=1",
+    "shape=0x5",
+    "shape=3x1024",
+    "shape=1024",
+    "shape=40x96,dir=inverse",
+    "shape=3x1009",
+    "shape=20x101,norm=ortho",
+    "shape=2x4095,norm=forward",
+    "shape=3x20x24,dims=2",
+    "shape=2x300x48,dims=2,dir=inverse",
+    "shape=3x4x5x7,dims=3",
+    "shape=2x16x1x9,dims=3,norm=ortho",
+    "shape=5x1000,si=3000;3",
+    "shape=5x1000,so=2000;2",
+    "shape=5x64,so=1;6",
+    "shape=40x300,si=1;41,so=-600;-2",
+    "shape=5x300,si=0;1",
+    NULL,
+};
 /* Of the way back, those without what only the way there has. */
 static const char *const attentions[] = {
     "b=1,h=1,l=1,d=1",
@@ -257,6 +277,10 @@ static void check_op(subject *s)
         check_fields(s, "", "kind=halves,shape=2x3x8x64");
         check_fields(s, "", "kind=pairs,shape=2x3x8x64,size=32");
         check_fields(s, "", "kind=halves,shape=5x16,size=6");
+        break;
+    case TN_OP_FFT:
+        check_shapes(s, "");
+        check_all(s, transforms);
         break;
     default: check_shapes(s, ""); break;
     }

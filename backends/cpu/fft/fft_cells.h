@@ -7,13 +7,13 @@
 #include "fft_plan.h"
 
 #if defined(REAL_F32)
-typedef float real;
+typedef loose_f32 real; /* operands may lie anywhere */
 typedef vf vec;
 #define WIDTH    LANES
 #define OF(name) name##_f32
 #define INDEX    vi
 #else
-typedef double real;
+typedef loose_f64 real;
 typedef vd vec;
 #define WIDTH    DOUBLES
 #define OF(name) name##_f64
