@@ -27,7 +27,9 @@ def test_same_as_ctypes(monkeypatch, random, dtype):
     q, k = normal(random, 2, 4, 6, 8, dtype=dtype), normal(random, 2, 2, 7, 8, dtype=dtype)
     calls = [lambda: tenon.matmul(a, b), lambda: tenon.matmul(a[:, ::2], b[:, ::-1][:, ::-1]),
              lambda: tenon.matmul(a[0].T, a[0]), lambda: tenon.attention(q, k, k),
-             lambda: tenon.attention(q, k, k, mask="causal", scale=0.3), lambda: tenon.attention(q, k, k, scale=0.0)]
+             lambda: tenon.attention(q, k, k, mask="causal", scale=0.3), lambda: tenon.attention(q, k, k, scale=0.0),
+             lambda: tenon.einsum("bij,bjk->kib", a, b), lambda: tenon.einsum("...ij->j", a[:, ::2]),
+             lambda: tenon.einsum("bij,bjk,bhqd,hkd->bq", a, b, q[:, :3, :5][[0, 1, 0]], k[0, [0, 1, 0], :5])]
     fast = [call() for call in calls]
     monkeypatch.setattr(tenon.operators, "_fast", None)
     for call, found in zip(calls, fast):
@@ -56,6 +58,29 @@ def test_the_unusual_is_left_alone(extension, random):
         extension.bind(1)
     with pytest.raises(TypeError):
         extension.teach((list,), list, None)
+
+
+def test_einsum_is_served(extension, monkeypatch, random):
+    a, b, out = normal(random, 3, 4), normal(random, 4, 5), numpy.empty((5, 3), "f4")
+    before = extension.served()
+    assert tenon.einsum("ij,jk->ki", a, b, out=out) is out
+    numpy.testing.assert_allclose(out, (a @ b).T, 1e-4, 1e-4)
+    numpy.testing.assert_allclose(tenon.einsum("\u03b1\u03b2,\u03b2\u03b3", a, b), a @ b, 1e-4, 1e-4)
+    assert tenon.einsum("ij->", a).shape == ()
+    assert extension.served() == before + 3
+    wide = numpy.ones((1,) * 9, "f4")
+    left = (("ij,jk", a, a), ("ij,jk", a), ("ij\0", a), ("\ud800", a), ("ij,jk", a, b.astype("f8")), ("abcdefghi", wide),
+            (a, [0, 1]), ("i" + 8 * ",", a[0], *[numpy.float32(1)] * 8), (None, a), ("ij,jk", [a, b]), ("ij", None))
+    for given in left:
+        assert extension.einsum(None, given[0], None, *given[1:]) is NotImplemented, given
+    assert extension.einsum(None, "ij") is NotImplemented and extension.einsum() is NotImplemented
+    assert extension.einsum(None, "ij,jk->ik", out, a, b) is NotImplemented
+    assert extension.einsum(None, "ij,jk->ki", a, a, b) is NotImplemented
+    with pytest.raises(TypeError):
+        extension.einsum("no address", "ij", None, a)
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="label 'j': expected one size"):
+        tenon.einsum("ij,jk", a, a)
+    assert extension.served() == before + 3
 
 
 def test_settings_hold(random):
@@ -278,7 +303,7 @@ name = ctypes.create_string_buffer(b"dlpack_exchange_api")
 new = PYFUNCTYPE(py_object, c_void_p, c_void_p, c_void_p)(("PyCapsule_New", ctypes.pythonapi))
 Array.__dlpack_c_exchange_api__ = new(ctypes.addressof(table), ctypes.addressof(name), None)
 addresses = [ctypes.cast(f, c_void_p).value for f in (lib.tn_matmul, lib.tn_attention)]
-fast.bind(*addresses, wrap)
+fast.bind(*addresses, 0, 0, wrap)
 assert fast.teach((Array,), Array.new_empty_strided, lambda: recorded[0], forward, written.append, None)
 tenon.settings.set({"admission": "never", "matmul.library": "cublaslt"})
 a, b = Array(8, 16), Array(16, 4)
@@ -303,10 +328,10 @@ current[0] = -1
 assert fast.matmul(None, a, b) is NotImplemented
 current[0] = streams[0].raw
 for wrong in (lambda *given: 1 / 0, lambda *given: "no address", lambda *given: 0):
-    fast.bind(*addresses, wrong)
+    fast.bind(*addresses, 0, 0, wrong)
     current[0] = streams[1].raw + (1 << 40)
     assert fast.matmul(None, a, b) is NotImplemented
-fast.bind(*addresses, wrap)
+fast.bind(*addresses, 0, 0, wrap)
 current[0] = 0
 a.negative = True
 assert fast.matmul(None, a, b) is NotImplemented

@@ -303,21 +303,21 @@ static PyObject *make_called(const library *of, PyObject *like, const int64_t *s
 
 /* A new array for the result. NULL without an exception where that fails. */
 static PyObject *make_result(const library *of, PyObject *like, const tn_tensor *first,
-                             int64_t *shape)
+                             int64_t *shape, int rank)
 {
     const int host = first->device_type == TN_DLPACK_CPU;
     PyObject *result = of->functions && host
-                           ? make_exchanged(of->functions, first->dtype, shape, first->ndim)
-                           : make_called(of, like, shape, first->ndim);
+                           ? make_exchanged(of->functions, first->dtype, shape, rank)
+                           : make_called(of, like, shape, rank);
     PyErr_Clear();
     return result;
 }
 
 PyObject *find_result(const state *s, const library *of, PyObject *given, PyObject *like,
-                      const seen *first, int64_t *shape, seen *out)
+                      const seen *first, int64_t *shape, int rank, seen *out)
 {
     const int fresh = given == Py_None;
-    PyObject *result = fresh ? make_result(of, like, &first->tensor, shape) : one_more(given);
+    PyObject *result = fresh ? make_result(of, like, &first->tensor, shape, rank) : one_more(given);
     if (result && see(s, of, result, fresh ? FRESH : WRITTEN, out))
         return result;
     Py_XDECREF(result);

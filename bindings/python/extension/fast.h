@@ -7,6 +7,7 @@
 
 #include <tenon/attention.h>
 #include <tenon/dlpack.h>
+#include <tenon/einsum.h>
 #include <tenon/matmul.h>
 
 /* The limited API has the buffer protocol since 3.11 and METH_FASTCALL since 3.10. They are declared here because CPython
@@ -72,6 +73,8 @@ typedef struct wrapped {
 typedef struct state {
     tn_status (*matmul)(const tn_context *, const tn_matmul_args *, tn_error *);
     tn_status (*attention)(const tn_context *, const tn_attention_args *, tn_error *);
+    tn_status (*einsum)(const tn_context *, const tn_einsum_args *, tn_error *);
+    tn_status (*einsum_shape)(const tn_einsum_args *, int64_t *, int32_t *, tn_error *);
     library libraries[LIBRARIES_MAX];
     int count;
     wrapped streams[STREAMS_MAX]; /* hash table by handle; replaces one entry if full */
@@ -113,9 +116,9 @@ void let_go(seen *s, int count);
 int find_stream(state *s, const library *of, const tn_tensor *array, tn_stream **out);
 
 /* Returns a new reference to the array to write to, and describes it in *out: `given`, or for None an empty array of the
- * shape, with the dtype and on the device of `first`. NULL without an exception when the call is left to Python. */
+ * shape, which has `rank` dimensions, with the dtype and on the device of `first`. NULL without an exception when the call is left to Python. */
 PyObject *find_result(const state *s, const library *of, PyObject *given, PyObject *like,
-                      const seen *first, int64_t *shape, seen *out);
+                      const seen *first, int64_t *shape, int rank, seen *out);
 
 /* Tells the library that a caller's array was written to. 0 with an exception where that fails. */
 int count_write(const library *of, PyObject *array);

@@ -1,4 +1,4 @@
-/* tenon._fast: the plain calls of matmul and attention without ctypes in between.
+/* tenon._fast: the plain calls of matmul, attention and einsum without ctypes in between.
  *
  * It takes what is common, arrays of one library that it was taught, in the host's memory or on a GPU, and gives
  * NotImplemented for all else and for every failure: the package then makes the same call in Python, which
@@ -73,7 +73,7 @@ static PyObject *matmul(PyObject *module, PyObject *const *given, Py_ssize_t cou
     const int rank = t[0].tensor.ndim;
     for (int i = 0; i < rank; i++)
         shape[i] = i == rank - 1 ? t[1].tensor.shape[i] : t[0].tensor.shape[i];
-    result = find_result(s, of, out, given[1], &t[0], shape, &t[2]);
+    result = find_result(s, of, out, given[1], &t[0], shape, rank, &t[2]);
     if (result) {
         args.a = &t[0].tensor;
         args.b = &t[1].tensor;
@@ -168,7 +168,7 @@ static PyObject *attention(PyObject *module, PyObject *const *given, Py_ssize_t 
         goto done;
     int64_t shape[] = {args.q->shape[0], args.q->shape[turned ? 2 : 1],
                        args.q->shape[turned ? 1 : 2], args.v->shape[3]};
-    result = find_result(s, of, out, given[1], &t[QUERY], shape, &t[OUT]);
+    result = find_result(s, of, out, given[1], &t[QUERY], shape, 4, &t[OUT]);
     if (result) {
         if (turned)
             turn(&t[OUT]);
@@ -180,6 +180,69 @@ static PyObject *attention(PyObject *module, PyObject *const *given, Py_ssize_t 
 done:
     let_go(t, ATTENTION_ARRAYS);
     return finish(s, of, status, out, result);
+}
+
+/* The most operands of an einsum, and the arguments before them. */
+enum { OPERANDS_MOST = 8, BEFORE_OPERANDS = 3 };
+
+/* Sees the operands of an einsum and computes it; returns the result, or NULL. */
+static PyObject *sum_products(state *s, const library *of, PyObject *const *given,
+                              tn_einsum_args *args, seen *t, tn_status *out_status)
+{
+    const tn_context *context;
+    const tn_tensor *operands[OPERANDS_MOST];
+    int64_t shape[TN_TENSOR_NDIM_MAX];
+    int32_t rank;
+    if (context_of(given[0], &context) != 0)
+        return NULL;
+    for (int i = 0; i < args->count; i++) {
+        if (!see(s, of, given[BEFORE_OPERANDS + i], READ, &t[i]))
+            return NULL;
+        operands[i] = &t[i].tensor;
+    }
+    args->operands = operands;
+    if (!find_stream(s, of, operands[0], &args->stream) ||
+        s->einsum_shape(args, shape, &rank, NULL) || rank > RANK_MAX)
+        return NULL;
+    PyObject *result =
+        find_result(s, of, given[2], given[BEFORE_OPERANDS], &t[0], shape, rank, &t[args->count]);
+    if (!result)
+        return NULL;
+    args->out = &t[args->count].tensor;
+    Py_BEGIN_ALLOW_THREADS;
+    *out_status = s->einsum(context, args, NULL);
+    Py_END_ALLOW_THREADS;
+    return result;
+}
+
+/* einsum(context, equation, out, operand, ...): out is an array or None. */
+static PyObject *einsum(PyObject *module, PyObject *const *given, Py_ssize_t count)
+{
+    state *s = PyModule_GetState(module);
+    const Py_ssize_t operands = count - BEFORE_OPERANDS;
+    const library *of =
+        operands > 0 && operands <= OPERANDS_MOST ? library_of(s, given[BEFORE_OPERANDS]) : NULL;
+    seen t[OPERANDS_MOST + 1];
+    tn_status status = TN_UNSUPPORTED;
+    tn_einsum_args args = {.struct_size = sizeof args, .count = (int32_t)operands};
+    if (!of || !s->einsum || !PyUnicode_Check(given[1]))
+        return PyErr_Occurred() ? NULL : not_implemented();
+    PyObject *text = PyUnicode_AsUTF8String(given[1]);
+    for (Py_ssize_t i = 0; i <= operands; i++)
+        t[i].held = 0;
+    args.equation = text ? PyBytes_AsString(text) : NULL;
+    if (text && strlen(args.equation) != (size_t)PyBytes_Size(text))
+        Py_CLEAR(text);
+    PyObject *result = text ? sum_products(s, of, given, &args, t, &status) : NULL;
+    let_go(t, (int)operands + 1);
+    if (!text)
+        PyErr_Clear();
+    Py_XDECREF(text);
+    if (PyErr_Occurred()) {
+        Py_XDECREF(result);
+        return NULL;
+    }
+    return finish(s, of, status, given[2], result);
 }
 
 /* served(): how many calls were not left to Python. */
@@ -208,21 +271,28 @@ static int make_names(state *s)
     return made;
 }
 
-/* bind(matmul, attention, wrap): the addresses of the library's functions, and what gives the address of Tenon's
+/* Functions of the library that are called. */
+enum { FUNCTIONS = 4 };
+
+/* bind(matmul, attention, einsum, einsum_shape, wrap): the addresses of the library's functions, and what gives the address of Tenon's
  * stream over one of a vendor's: wrap(device_type, device_id, raw). */
 static PyObject *bind(PyObject *module, PyObject *const *given, Py_ssize_t count)
 {
     state *s = PyModule_GetState(module);
-    if (count != 3)
-        return PyErr_Format(PyExc_TypeError, "bind: expected 2 addresses and a function, got %zd",
-                            count);
-    void *addresses[2] = {PyLong_AsVoidPtr(given[0]), PyLong_AsVoidPtr(given[1])};
+    void *addresses[FUNCTIONS];
+    if (count != FUNCTIONS + 1)
+        return PyErr_Format(PyExc_TypeError, "bind: expected %d addresses and a function, got %zd",
+                            FUNCTIONS, count);
+    for (int i = 0; i < FUNCTIONS; i++)
+        addresses[i] = PyLong_AsVoidPtr(given[i]);
     if (PyErr_Occurred() || !make_names(s))
         return NULL;
     memcpy(&s->matmul, &addresses[0], sizeof addresses[0]);
     memcpy(&s->attention, &addresses[1], sizeof addresses[1]);
+    memcpy(&s->einsum, &addresses[2], sizeof addresses[2]);
+    memcpy(&s->einsum_shape, &addresses[3], sizeof addresses[3]);
     Py_CLEAR(s->wrap);
-    s->wrap = one_more(given[2]);
+    s->wrap = one_more(given[FUNCTIONS]);
     return one_more(Py_None);
 }
 
@@ -327,7 +397,8 @@ static PyMethodDef methods[] = {
     METHOD(matmul, "matmul(context, a, b[, out]): the product, or NotImplemented."),
     METHOD(attention, "attention(context, q, k, v, mask, scale, mask_tensor, layout, turned, "
                       "backend[, out]): its result, or NotImplemented."),
-    METHOD(bind, "bind(matmul, attention, wrap): what is called."),
+    METHOD(einsum, "einsum(context, equation, out, operand, ...): its result, or NotImplemented."),
+    METHOD(bind, "bind(matmul, attention, einsum, einsum_shape, wrap): what is called."),
     {"served", served, METH_NOARGS, "How many calls were not left to Python."},
     METHOD(teach,
            "teach(types, empty, gradients, forward, wrote): see arrays of the types; whether "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ctypes import addressof, byref, c_int32, c_int64, c_void_p, string_at
 
-from . import _abi, _dtypes, _given, errors, settings
+from . import _abi, _dtypes, _given, errors, operators, settings
 from ._arrays import kind_of, make_tensor, view
 from ._calls import Call, make, place, run, target
 from ._handles import call, take
@@ -164,6 +164,10 @@ def einsum(*given: Any, out: Any = None, strategy: str | None = None, path: Any 
     >>> float(tenon.einsum(a, [0, 1], b, [1, 2])[0, 0])
     3.0
     """
+    if operators._fast is not None and strategy is None and path is None and not memory_limit and len(given) > 1:
+        result = operators._fast.einsum(settings.context(), given[0], out, *given[1:])
+        if result is not NotImplemented:
+            return result
     return run(make(_einsum_call, given, dict(out=out, strategy=strategy, path=path, memory_limit=memory_limit,
                                               seed=seed, search_time=search_time)))
 

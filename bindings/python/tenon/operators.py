@@ -58,7 +58,7 @@ def _load_fast() -> Any:
         from . import _fast  # type: ignore[attr-defined]
     except ImportError:
         return None
-    functions = (lib.tn_matmul, lib.tn_attention)
+    functions = (lib.tn_matmul, lib.tn_attention, lib.tn_einsum, lib.tn_einsum_shape)
     _fast.bind(*(cast_address(function, c_void_p).value for function in functions), stream_address)
     return _fast
 

@@ -30,6 +30,16 @@ typedef struct call {
     int64_t out_shape[TN_TENSOR_NDIM_MAX];
 } call;
 
+/* The name of an operand in messages. */
+static const char *name_operand(int32_t index, char room[32])
+{
+    static const char *const first[] = {"operand 0", "operand 1", "operand 2", "operand 3"};
+    if (index < (int32_t)(sizeof first / sizeof first[0]))
+        return first[index];
+    snprintf(room, 32, "operand %d", (int)index);
+    return room;
+}
+
 static tn_status check_args(const tn_einsum_args *args, tn_error *err)
 {
     if (!args)
@@ -71,24 +81,12 @@ static tn_status suppose_data(call *c, tn_tensor *tensor, const char *name, tn_e
     return TN_OK;
 }
 
-/* The name of an operand or out in messages. */
-static const char *name_tensor(const call *c, int32_t index, char room[32])
-{
-    static const char *const first[] = {"operand 0", "operand 1", "operand 2", "operand 3"};
-    if (index == c->args->count)
-        return "out";
-    if (index < (int32_t)(sizeof first / sizeof first[0]))
-        return first[index];
-    snprintf(room, 32, "operand %d", (int)index);
-    return room;
-}
-
 /* Checks a tensor by itself, and copies it. Only an explanation (`supposing`) needs no data. */
 static tn_status take_tensor(call *c, const tn_tensor *tensor, int32_t index, bool supposing,
                              tn_error *err)
 {
     char room[32];
-    const char *name = name_tensor(c, index, room);
+    const char *name = index == c->args->count ? "out" : name_operand(index, room);
     tni_layout layout;
     tn_device *device;
     tn_tensor *copy = &c->operands[index];
@@ -146,9 +144,9 @@ static tn_status check_shapes(const tn_einsum_args *args, tn_error *err)
 {
     tni_layout layout;
     for (int32_t i = 0; i < args->count; i++) {
-        char name[32];
+        char room[32];
+        const char *name = name_operand(i, room);
         const tn_tensor *tensor = args->operands[i];
-        snprintf(name, sizeof name, "operand %d", (int)i);
         if (!tensor)
             return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s: the tensor is NULL", name);
         const tn_status status = tni_layout_of(tensor->dtype, tensor->shape, tensor->strides,
