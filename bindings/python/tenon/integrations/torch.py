@@ -1,6 +1,6 @@
-"""scaled_dot_product_attention for PyTorch: the same signature, by Tenon's kernels.
+"""scaled_dot_product_attention for PyTorch: the same signature, by Tenon's kernels. And tenon.einsum with gradients.
 
-It is differentiable, and registered as a custom operator with a fake implementation, so that torch.compile
+The former is differentiable, and registered as a custom operator with a fake implementation, so that torch.compile
 keeps it in one graph. The backward pass runs in the settings of the forward pass. Results lie as [batch,
 length, heads, size] does, so that transposing them back costs nothing.
 
@@ -37,8 +37,11 @@ from torch._functorch.pyfunctorch import temporarily_pop_interpreter_stack
 from .. import _given, errors, operators, settings
 from .._calls import broadcast
 from . import _mask_gradient
+from ._einsum_gradient import einsum as einsum
 
-__all__ = ["attention", "scaled_dot_product_attention"]
+__all__ = ["attention", "einsum", "scaled_dot_product_attention"]
+
+einsum.__module__ = __name__
 
 Tensor = torch.Tensor
 

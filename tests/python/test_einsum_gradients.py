@@ -1,0 +1,39 @@
+"""Gradients of tenon.integrations.torch.einsum, against finite differences and torch.einsum."""
+import pytest
+import tenon
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+from tenon.integrations.torch import einsum  # noqa: E402
+
+CASES = (("ij,jk->ik", (2, 3), (3, 4)), ("ij,jk->ki", (2, 3), (3, 4)), ("i,j->ij", (2,), (3,)), ("ij->", (2, 3)),
+         ("ij->ji", (2, 3)), ("ii->i", (3, 3)), ("ii->", (3, 3)), ("iii->i", (2, 2, 2)), ("iij,jk->k", (2, 2, 3), (3, 2)),
+         ("jij,k->ik", (3, 2, 3), (2,)), ("ij,jk,kl->il", (2, 3), (3, 2), (2, 2)), ("ij,kl->ik", (2, 3), (2, 2)),
+         ("...ij,...jk->...ik", (2, 2, 3), (3, 2)), ("ij,jk->ik", (2, 1), (3, 2)), ("bij,bjk->bik", (1, 2, 3), (2, 3, 2)),
+         ("iij,iij->j", (2, 2, 2), (2, 2, 2)), ("ijij->ji", (2, 3, 2, 3)), (",i->i", (), (3,)))
+
+
+@pytest.mark.parametrize("equation, shapes", [(one[0], one[1:]) for one in CASES])
+def test_gradients(equation, shapes):
+    torch.manual_seed(3)
+    for dtype in (torch.float64, torch.complex128):
+        operands = [torch.randn(shape, dtype=dtype, requires_grad=True) for shape in shapes]
+        assert torch.autograd.gradcheck(lambda *given: einsum(equation, *given), operands)
+        assert torch.autograd.gradgradcheck(lambda *given: einsum(equation, *given), operands)
+        ours = torch.autograd.grad(einsum(equation, *operands).abs().sum(), operands)
+        theirs = torch.autograd.grad(torch.einsum(equation, *operands).abs().sum(), operands)
+        for one, other in zip(ours, theirs):
+            assert one.shape == other.shape
+            torch.testing.assert_close(one, other)
+
+
+def test_only_needed_gradients():
+    a, b = torch.ones(2, 3, requires_grad=True), torch.ones(3, 4)
+    einsum("ij,jk->ik", a, b).sum().backward()
+    assert b.grad is None and a.grad.tolist() == [[4.0] * 3] * 2
+    assert not einsum("ij,jk->ik", a.detach(), b).requires_grad
+    with torch.no_grad():
+        assert not einsum("ij,jk->ik", a, b).requires_grad
+    assert einsum(a, [0, 1], b, [1, 2], [0, 2], strategy="greedy").requires_grad
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="label 'j'"):
+        einsum("ij,jk->ik", a, a)
