@@ -168,6 +168,61 @@ static void failures_are_named(void **state)
     assert_int_equal(transform(&usual, &err), TN_INTERNAL);
 }
 
+static int queue_once(tn_stream *stream)
+{
+    static const int32_t last = 1;
+    const int64_t shape[] = {4, 128};
+    tn_tensor in, out;
+    DO(tn_tensor_create(device, TN_C64, shape, 2, &in, &err));
+    DO(tn_tensor_create(device, TN_C64, shape, 2, &out, &err));
+    DO(tn_fft(
+        NULL,
+        TN_ARGS(fft, .in = &in, .out = &out, .axes = &last, .axes_count = 1, .stream = stream),
+        &err));
+    tn_tensor_release(&in), tn_tensor_release(&out);
+    return atomic_load(&seen->made);
+}
+
+/* Records it if `user` says so. Gives the number of its handle in the same place. */
+static void *transform_and_record(void *user)
+{
+    int *place = user;
+    const bool records = *place;
+    tn_stream *stream = NULL;
+    tn_graph *graph = NULL;
+    DO(tn_stream_create(device, NULL, &stream, &err));
+    *place = queue_once(stream);
+    if (records) {
+        const int transforms = atomic_load(&seen->transforms);
+        DO(tn_graph_begin(stream, &err));
+        (void)queue_once(stream);
+        DO(tn_graph_end(stream, &graph, &err));
+        assert_int_equal(atomic_load(&seen->transforms), transforms + 1);
+        DO(tn_graph_run(graph, stream, &err));
+    }
+    DO(tn_stream_synchronize(stream, &err));
+    tn_graph_release(graph);
+    tn_stream_release(stream);
+    tn_plan_cache_clear(NULL, 0);
+    return NULL;
+}
+
+/* A recorded handle outlives its plan: nothing tells when the program's last graph with it ends. The thread that
+ * remembered the plan ends. */
+static void a_recorded_transform_keeps_its_handle(void **state)
+{
+    (void)state;
+    for (int records = 0; records < 2; records++) {
+        int handle = records;
+        pthread_t thread;
+        begin();
+        assert_int_equal(pthread_create(&thread, NULL, transform_and_record, &handle), 0);
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        assert_int_equal(atomic_load(&seen->plans[handle].alive), records);
+    }
+    assert_int_equal(atomic_load(&seen->unready), 0);
+}
+
 static int64_t plans_on(const char *name, int64_t *out_max)
 {
     tn_plan_cache_state is = {.struct_size = sizeof is};
@@ -277,6 +332,7 @@ int main(void)
         cmocka_unit_test(the_input_of_complex_to_real_is_a_copy),
         cmocka_unit_test(the_work_area_is_ours),
         cmocka_unit_test(failures_are_named),
+        cmocka_unit_test(a_recorded_transform_keeps_its_handle),
         cmocka_unit_test(plans_are_limited_for_each_device),
         cmocka_unit_test(threads_take_turns_with_a_handle),
     };

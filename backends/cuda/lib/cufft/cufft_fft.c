@@ -8,6 +8,7 @@ typedef struct ready {
     cuda_fft_copy before, after;
     mtx_t turn; /* of the handle */
     bool has_turn, has_handle;
+    atomic_bool recorded; /* into a graph, which may run after the plan was released */
     fft_handle handle;
     size_t work; /* bytes of the work area */
 } ready;
@@ -74,13 +75,15 @@ static fft_status make_handle(const cuda_cufft *cufft, const tn_op *op, ready *p
     return code;
 }
 
-/* A device that was reset has no plans any more: then this is not called. */
+/* A device that was reset has no plans any more: then this is not called. A handle that a graph may still need is kept as
+ * long as the process: nothing tells when the program destroys the graph. */
 static void plan_release(const tn_run *run, void *any)
 {
     const cuda_cufft *cufft = run->library;
     ready *plan = any;
     cuda_scope scope;
-    if (plan->has_handle && !cuda_enter(run->platform, run->device, &scope, NULL)) {
+    if (plan->has_handle && !atomic_load(&plan->recorded) &&
+        !cuda_enter(run->platform, run->device, &scope, NULL)) {
         cuda_relax(&scope);
         (void)cufft->destroy(plan->handle);
         cuda_leave(&scope);
@@ -156,11 +159,13 @@ static tn_status transform_with(const tn_run *run, void *work, tn_error *err)
 /* In a capture of the program, the work area becomes part of its graph. */
 static tn_status transform(const tn_run *run, tn_error *err)
 {
-    const ready *plan = run->plan;
+    ready *plan = run->plan;
     void *work = NULL;
+    const bool captured = cuda_stream_is_captured(run->platform, run->device, run->stream);
+    if (captured)
+        atomic_store(&plan->recorded, true);
     if (plan->work == 0)
         return transform_with(run, NULL, err);
-    const bool captured = cuda_stream_is_captured(run->platform, run->device, run->stream);
     tn_status status =
         captured
             ? cuda_capture_alloc(run->platform, run->device, run->stream, plan->work, &work, err)
