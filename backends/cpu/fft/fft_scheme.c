@@ -87,8 +87,8 @@ static bool is_contiguous(const tni_fft_side *side)
     return side->step == 1;
 }
 
-/* Chooses between lanes and lines: lanes need many lines, and long ones that are contiguous are
- * faster one by one. */
+/* Chooses between lanes and lines: lanes need many lines. Long ones that are contiguous are faster
+ * one by one if rows and columns fill the vectors. */
 static bool takes_lanes(const tni_fft_pass *p, int32_t lanes)
 {
     const tni_fft_split *s = &p->split;
@@ -99,7 +99,7 @@ static bool takes_lanes(const tni_fft_pass *p, int32_t lanes)
         return false;
     if (2 * p->lines < lanes)
         return s->m < 16;
-    return s->m < (int64_t)lanes * lanes || !along;
+    return s->m < (int64_t)lanes * lanes || !along || s->n1 % lanes || s->n2 % lanes;
 }
 
 static void measure(tni_fft_scheme *s, tni_fft_pass *p, int64_t bytes)
