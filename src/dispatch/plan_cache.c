@@ -243,11 +243,10 @@ static void remove_plan(shelf *from, tni_plan *plan)
     atomic_store_explicit(&plan->dead, true, memory_order_release);
 }
 
-/* Removes plans until the limits hold. Returns them as a list linked by `next`, to be released
- * without the lock. */
-static tni_plan *evict_plans(shelf *from, int64_t most, int64_t most_bytes)
+/* Removes plans until the limits hold. Returns them as a list linked by `next`, in front of `gone`,
+ * to be released without the lock. */
+static tni_plan *evict_plans(shelf *from, int64_t most, int64_t most_bytes, tni_plan *gone)
 {
-    tni_plan *gone = NULL;
     int64_t rounds = from->size;
     while (from->oldest && (from->size > most || from->bytes > most_bytes)) {
         tni_plan *plan = from->oldest;
@@ -264,16 +263,6 @@ static tni_plan *evict_plans(shelf *from, int64_t most, int64_t most_bytes)
     return gone;
 }
 
-/* Joins two lists of removed plans. */
-static tni_plan *join_lists(tni_plan *first, tni_plan *second)
-{
-    tni_plan **end = &first;
-    while (*end)
-        end = &(*end)->next;
-    *end = second;
-    return first;
-}
-
 /* Returns the op's own limit of plans; -1 if it has none. `on` may be NULL: the device has no plans. */
 static int64_t limit_of(const shelf *on, const tn_device *device, const tn_context *context,
                         int32_t op)
@@ -288,7 +277,7 @@ static int64_t limit_of(const shelf *on, const tn_device *device, const tn_conte
 }
 
 /* Removes the oldest plans of an op until at most `most` are left, those that were not used since the last eviction
- * first. Returns them like evict_plans, in front of `gone`. */
+ * first. Returns them like evict_plans. */
 static tni_plan *evict_op_plans(shelf *from, int32_t op, int64_t most, tni_plan *gone)
 {
     int64_t left = 0;
@@ -472,7 +461,7 @@ static tni_plan *insert_plan(const tni_question *question, const key *k, bool sh
             gone = evict_op_plans(on, op, most_of_op - fits, NULL);
         if (fits)
             add_plan(on, made);
-        gone = join_lists(gone, evict_plans(on, most, most_bytes));
+        gone = evict_plans(on, most, most_bytes, gone);
     }
     bool kept = !other && made->key_count > 0 && find_plan(k) == made;
     tni_fork_lock_release(&cache.lock);
