@@ -7,6 +7,7 @@
 #include "../../backends/cuda/attention/attention_dropout.h"
 #include "../../backends/cuda/attention/decode.h"
 #include "../../backends/cuda/compile/ready.h"
+#include "../../backends/cuda/fft/fft_copy.h"
 #include "../../backends/cuda/kernels/layout.h"
 #include "../../backends/cuda/matmul/matmul_finish.h"
 #include "module_host.h"
@@ -359,14 +360,17 @@ static void helpers_compile(void **state)
     const tn_op product = {.operand = {operand, operand, operand},
                            .params = PARAMS(matmul, .activation = TN_ACT_GELU)};
     const tn_op complex_product = {.operand = {complex, complex, complex, complex}};
-    cuda_case wanted[4] = {cuda_dropout_case};
+    char real[CUDA_FFT_COPY_OPTIONS], complex_copy[CUDA_FFT_COPY_OPTIONS];
+    cuda_case wanted[6] = {cuda_dropout_case};
     tn_error err;
     (void)state;
     begin();
     cuda_attention_empty_case(&op, options, &wanted[1]);
     cuda_finish_case(&product, following, &wanted[2]);
     cuda_finish_case(&complex_product, following_complex, &wanted[3]);
-    for (int i = 0; i < 4; i++) {
+    cuda_fft_copy_case(TN_F32, real, &wanted[4]);
+    cuda_fft_copy_case(TN_C128, complex_copy, &wanted[5]);
+    for (int i = 0; i < 6; i++) {
         void *code = NULL;
         size_t size = 0;
         if (cuda_code_make(compiler, "sm_90a", &wanted[i], &code, &size, &err))
