@@ -1,4 +1,5 @@
 /* `tenon einsum-path`: the order in which an einsum contracts its operands, and what it costs. */
+#include "einsum_tree.h"
 #include "json.h"
 #include "options.h"
 #include "rules.h"
@@ -54,51 +55,17 @@ static tn_status parse_shape(const char *text, operands *out, const char **out_e
     return TN_OK;
 }
 
-/* The terms that are left, as texts for the tree. A term is an operand or the result of a step. */
-typedef struct tree {
-    const tn_einsum_path *path;
-    int32_t operands;
-    int32_t parts[2 * OPERANDS_MOST][2]; /* terms that each step contracts; -1: none */
-} tree;
-
-static void make_tree(const tn_einsum_path *path, int32_t count, tree *out)
-{
-    static int32_t left[OPERANDS_MOST];
-    const tn_einsum_step *step;
-    out->path = path;
-    out->operands = count;
-    for (int32_t i = 0; i < count; i++)
-        left[i] = i;
-    for (int32_t i = 0, terms = count; (step = tn_einsum_path_step(path, (size_t)i)); i++) {
-        int32_t kept = 0;
-        out->parts[i][0] = left[step->first];
-        out->parts[i][1] = step->second < 0 ? -1 : left[step->second];
-        for (int32_t k = 0; k < terms; k++) {
-            if (k != step->first && k != step->second)
-                left[kept++] = left[k];
-        }
-        left[kept++] = count + i;
-        terms = kept;
-    }
-}
-
-/* Writes the labels of a part of an equation: the n-th before "->", or with -1 those after it. */
 static void print_labels(const char *equation, int32_t part)
 {
-    const char *arrow = strstr(equation, "->"), *at = equation;
-    for (; part > 0; part--)
-        at += strcspn(at, ",") + 1;
-    at = part < 0 ? arrow + 2 : at;
-    const size_t length = strcspn(at, ",-");
-    printf("%.*s", (int)length, length ? at : "");
-    if (!length)
-        printf("1");
+    size_t size;
+    const char *labels = einsum_labels(equation, part, &size);
+    printf("%.*s", (int)size, labels);
 }
 
 /* Prints a term, indented by its level in the tree. `lines` has a bit for each level with parts still to be
  * printed. Levels beyond 60 are not drawn. */
-static void print_term(const tree *of, int32_t term, const char *equation, int32_t part, int level,
-                       uint64_t lines)
+static void print_term(const einsum_tree *of, int32_t term, const char *equation, int32_t part,
+                       int level, uint64_t lines)
 {
     for (int i = 1; i < level; i++)
         printf("%s", lines >> i & 1 ? "│  " : "   ");
@@ -121,9 +88,9 @@ static void print_term(const tree *of, int32_t term, const char *equation, int32
     }
 }
 
-static void print_path(const tn_einsum_path *path, const tn_einsum_path_info *info, int32_t count)
+static void print_path(const tn_einsum_path *path, const tn_einsum_path_info *info,
+                       const einsum_tree *drawn)
 {
-    static tree drawn;
     const tn_einsum_step *step;
     printf("%s\n\n", text_clean(info->equation));
     printf("strategy           %s\n", info->strategy);
@@ -144,8 +111,7 @@ static void print_path(const tn_einsum_path *path, const tn_einsum_path_info *in
                    step->problems[k]);
     }
     putchar('\n');
-    make_tree(path, count, &drawn);
-    print_term(&drawn, count + (int32_t)info->steps - 1, info->equation, -1, 0, 0);
+    print_term(drawn, drawn->operands + drawn->steps - 1, info->equation, -1, 0, 0);
 }
 
 static void write_path(const command *self, const tn_einsum_path *path,
@@ -200,10 +166,27 @@ static tn_status explain_path(const option_values *words, const char *strategy, 
                              out, err);
 }
 
+/* Writes the tree as a picture. */
+static tn_status save_svg(const char *name, const einsum_tree *drawn, const char *equation,
+                          tn_error *err)
+{
+    errno = 0;
+    FILE *file = fopen(name, "wb");
+    int failed = file ? 0 : errno;
+    if (file) {
+        einsum_tree_draw(drawn, equation, file);
+        failed = ferror(file) ? EIO : 0;
+        if (fclose(file) != 0 && !failed)
+            failed = errno ? errno : EIO;
+    }
+    return failed ? tn_fail(err, TN_IO, failed, "--svg", "%s: %s", name, strerror(failed)) : TN_OK;
+}
+
 int run_einsum_path(const command *self, int count, char **arguments)
 {
     static operands of;
-    option_values words = {0}, strategy = {0};
+    static einsum_tree drawn;
+    option_values words = {0}, strategy = {0}, svg = {0};
     bool as_json = false;
     tn_einsum_path *path = NULL;
     tn_einsum_path_info info = {.struct_size = sizeof info};
@@ -216,6 +199,7 @@ int run_einsum_path(const command *self, int count, char **arguments)
          "random-greedy-128, auto or auto-hq instead of the settings' one",
          NULL, &strategy, 1},
         {"--json", NULL, "print JSON", &as_json, NULL, 0},
+        {"--svg", "FILE", "also write the tree to FILE as a picture", NULL, &svg, 1},
     };
     int code = options_read(self, rows, sizeof rows / sizeof rows[0], count, arguments);
     if (code != OPTIONS_RUN || (code = options_need(self, &rows[0], 2)) != OPTIONS_RUN)
@@ -224,10 +208,14 @@ int run_einsum_path(const command *self, int count, char **arguments)
     if (explain_path(&words, strategy.count ? strategy.texts[0] : NULL, &of, &path, &err) ||
         tn_einsum_path_info_get(path, &info, &err))
         code = report_request(who, &err);
-    else if (as_json)
+    if (code == OPTIONS_RUN)
+        einsum_tree_make(path, of.count, &drawn);
+    if (code == OPTIONS_RUN && svg.count && save_svg(svg.texts[0], &drawn, info.equation, &err))
+        code = report_request(who, &err);
+    if (code == OPTIONS_RUN && as_json)
         write_path(self, path, &info);
-    else
-        print_path(path, &info, of.count);
+    else if (code == OPTIONS_RUN)
+        print_path(path, &info, &drawn);
     tn_einsum_path_release(path);
     return code == OPTIONS_RUN ? EXIT_DONE : code;
 }

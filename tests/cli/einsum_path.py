@@ -3,6 +3,8 @@
 import json
 import os
 import sys
+import tempfile
+import xml.etree.ElementTree
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import script
@@ -66,6 +68,29 @@ class EinsumPath(Case):
     def test_as_many_operands_as_einsum(self):
         document = json.loads(self.ask(",".join("a" * 4096) + "->", ",".join("2" * 4096), "--strategy", "left", "--json"))
         self.assertEqual(len(document["steps"]), 4095)
+
+    def test_picture(self):
+        """A box for each operand and step, inside the picture, a line for each operand of a step, and no box on another."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "path.svg")
+            for equation, shapes in (CHAIN, ("ii->", "3x3"), ("abx,bc,cdy,<->a".replace("<", "\u03b1"), "4x5x6,5x3,3x7x2,2"),
+                                     (",".join("abcdefghijklmnopqrst") + "->" + "abcdefghijklmnopqrst", ",".join(20 * "1"))):
+                text = self.ask(equation, shapes, "--svg", path)
+                self.assertEqual(text, self.ask(equation, shapes))
+                picture = xml.etree.ElementTree.parse(path).getroot()
+                steps = json.loads(self.ask(equation, shapes, "--json"))["steps"]
+                boxes = [(float(one.get("x")), float(one.get("y"))) for one in picture if one.tag.endswith("rect")]
+                self.assertEqual(len(boxes), shapes.count(",") + 1 + len(steps))
+                lines = [one for one in picture if one.tag.endswith("line")]
+                self.assertEqual(len(lines), sum(1 + (step["second"] is not None) for step in steps))
+                width, height = (float(picture.get(side)) for side in ("width", "height"))
+                for at, (x, y) in enumerate(boxes):
+                    self.assertTrue(0 <= x <= width - 100 and 0 <= y <= height - 44)
+                    self.assertFalse([other for other in boxes[:at] if abs(other[0] - x) < 100 and abs(other[1] - y) < 44])
+                texts = [one.text for one in picture if one.tag.endswith("text")]
+                self.assertEqual(sum(one.startswith("operand ") for one in texts), shapes.count(",") + 1)
+                self.assertEqual(sum(one.startswith("step ") for one in texts), len(steps))
+            self.refuse("No such file or directory", *CHAIN, "--svg", os.path.join(folder, "none", "path.svg"))
 
     def test_wrong_use(self):
         self.refuse('expected EQUATION SHAPES, got nothing: tenon einsum-path EQUATION SHAPES')
