@@ -44,7 +44,8 @@ typedef struct tn_einsum_args {
                              positions; NULL: search */
     const char *strategy;  /* how to search; NULL: as the settings opt_einsum.enabled and
                              opt_einsum.strategy say */
-    uint64_t memory_limit; /* bytes of intermediate results; 0: no limit */
+    uint64_t memory_limit; /* bytes of intermediate results, beyond which the call is computed in
+                             slices; 0: no limit */
     uint64_t seed;         /* of random searches */
     uint64_t search_ns;    /* how long random searches are repeated, in nanoseconds, so that their
                              number depends on the machine; 0: as often as the strategy says */
@@ -87,8 +88,8 @@ TN_ENDS_WITH(tn_einsum_args, workspace_bytes);
  * read-only, or settings exclude every kernel of a call; with TN_UNSUPPORTED for another dtype, if no
  * kernel can compute a call, if an `optimal` or `dp` search is too large, or if memory would have to
  * be allocated on a stream that is being recorded; with TN_OUT_OF_MEMORY if the intermediate results
- * exceed memory_limit. If it fails, out is unchanged, unless a kernel fails or the last step makes
- * several calls: then out may be partly written. */
+ * exceed memory_limit in up to 2^20 slices too. If it fails, out is unchanged, unless a kernel fails,
+ * the last step makes several calls, or there are slices: then out may be partly written. */
 TN_API tn_status tn_einsum(const tn_context *context, const tn_einsum_args *args, tn_error *err);
 
 /* The shape of out. `out`, `path` and the operands' data are not read. out_shape has room for
@@ -132,8 +133,11 @@ typedef struct tn_einsum_path_info {
     double largest;           /* elements of the largest intermediate result or output */
     uint64_t workspace_bytes; /* of intermediate results at one time */
     size_t steps;
+    double
+        slices; /* into which memory_limit divides the call: equal parts of some labels. The steps
+                      are those of one slice, and `cost` is of all. 1: it is not divided */
 } tn_einsum_path_info;
-TN_ENDS_WITH(tn_einsum_path_info, steps);
+TN_ENDS_WITH(tn_einsum_path_info, slices);
 
 /* Explains a call: its path, and the kernels of each step. `out` may be NULL, and the data of
  * tensors too: then 64-byte alignment is assumed. A memory_limit that is exceeded is no error

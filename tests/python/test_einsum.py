@@ -208,6 +208,18 @@ def test_labels_of_one_operand_are_steps():
     assert tenon.einsum_path("abx,bc,cdy->ad", (4, 5, 6), (5, 3), (3, 7, 2), path=path)[1].opt_cost == info.opt_cost
 
 
+def test_slices(random):
+    """With a limit of memory, the result is the same in slices, whose number and memory the path tells."""
+    a, b, c = (random.integers(-3, 4, (6, 8, 10)).astype("float64") for _ in range(3))
+    equation, operands = "abc,dbe,fgc->adfg", (a, b[:, :, :5], c)
+    whole = tenon.einsum_path(equation, *operands)[1]
+    assert whole.slices == 1 and whole.workspace_bytes > 3000
+    limited = tenon.einsum_path(equation, *operands, memory_limit=1000)[1]
+    assert limited.slices > 1 and limited.workspace_bytes <= 1000 and limited.opt_cost >= whole.opt_cost
+    assert limited.naive_cost == whole.naive_cost
+    assert numpy.array_equal(tenon.einsum(equation, *operands, memory_limit=1000), numpy.einsum(equation, *operands, optimize=True))
+
+
 def test_random_search_has_a_time():
     chain = ",".join("abcdefghijklmnopqrstuvwxyz"[i] + "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[i * 7 % 26] for i in range(26)) + "->"
     shapes = [(2, 3)] * 26

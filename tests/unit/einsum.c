@@ -193,6 +193,59 @@ static void reversed_dimensions_are_not_copied(void **state)
     }
 }
 
+/* The memory of a call and the number of its slices, as it is explained. */
+static uint64_t explain_memory(const tn_einsum_args *args, double *out_slices)
+{
+    tn_error err = {0};
+    tn_einsum_path *path = NULL;
+    tn_einsum_path_info info = {.struct_size = sizeof info};
+    if (tn_einsum_explain(NULL, args, &path, &err) || tn_einsum_path_info_get(path, &info, &err))
+        fail_msg("%s: %s", args->equation, err.message);
+    tn_einsum_path_release(path);
+    *out_slices = info.slices;
+    return info.workspace_bytes;
+}
+
+/* Calls that need more memory than they may use are computed in slices, or fail if none fit. */
+static void slices_fit_the_memory(void **state)
+{
+    static problem p;
+    static _Alignas(64) char workspace[1 << 20];
+    int32_t sliced = 0, refused = 0;
+    (void)state;
+    for (int32_t round = 0; round < (test_fewest() ? 300 : 1500); round++) {
+        static const tn_dtype dtypes[] = {TN_F64, TN_C64, TN_I32, TN_F32};
+        tn_error err = {0};
+        double slices = 0;
+        roll_problem(&p, dtypes[round % 4]);
+        tn_einsum_args args = args_of(p.equation, p.operands, p.terms);
+        const uint64_t whole = explain_memory(&args, &slices);
+        assert_true(slices == 1 && whole < sizeof workspace);
+        if (whole <= 64)
+            continue;
+        args.memory_limit = 64 + roll((uint32_t)whole - 64);
+        const uint64_t bytes = explain_memory(&args, &slices);
+        poison();
+        if (bytes > args.memory_limit) {
+            assert_true(slices == 1 && bytes == whole);
+            assert_int_equal(tn_einsum(NULL, &args, &err), TN_OUT_OF_MEMORY);
+            refused++;
+            continue;
+        }
+        sliced += slices > 1;
+        memset(workspace, 0xFF, sizeof workspace);
+        args.workspace = bytes ? workspace : NULL;
+        args.workspace_bytes = bytes;
+        if (tn_einsum(NULL, &args, &err))
+            fail_msg("%s: %s", p.equation, err.message);
+        expect_result(&p);
+        expect_gaps();
+        for (size_t i = bytes; i < sizeof workspace; i++)
+            assert_int_equal(workspace[i], (char)0xFF);
+    }
+    assert_true(sliced > 20 && refused > 0);
+}
+
 /* Every path gives the same result. */
 static void paths_do_not_change_results(void **state)
 {
@@ -257,6 +310,7 @@ int main(void)
         cmocka_unit_test(many_dimensions_are_supported),
         cmocka_unit_test(memory_is_what_explain_says),
         cmocka_unit_test(reversed_dimensions_are_not_copied),
+        cmocka_unit_test(slices_fit_the_memory),
         cmocka_unit_test(paths_do_not_change_results),
         cmocka_unit_test(large_integers_are_computed_in_parts),
     };

@@ -36,16 +36,19 @@ class EinsumStep:
 
 
 class EinsumPath:
-    """How an einsum is computed. `path` lists the positions of each step; `opt_cost`, `naive_cost`, `speedup`, `largest_intermediate` and
+    """How an einsum is computed, in `slices` slices if memory_limit needs them, of one of which `steps` tells. `path` lists the
+    positions of each step; `opt_cost`, `naive_cost`, `speedup`, `largest_intermediate` and
     `eq` have the names that opt_einsum gives them."""
 
-    __slots__ = ("path", "eq", "strategy", "opt_cost", "naive_cost", "largest_intermediate", "workspace_bytes", "steps")
+    __slots__ = ("path", "eq", "strategy", "opt_cost", "naive_cost", "largest_intermediate", "workspace_bytes", "slices",
+                 "steps")
 
     def __init__(self, of: Any, steps: list[EinsumStep]) -> None:
         self.path = [step.pair for step in steps]
         self.eq, self.strategy = of.equation.decode(), of.strategy.decode()
         self.opt_cost, self.naive_cost = of.cost, of.cost_at_once
         self.largest_intermediate, self.workspace_bytes = of.largest, of.workspace_bytes
+        self.slices = int(of.slices)
         self.steps = steps
 
     @property
@@ -155,7 +158,8 @@ def einsum(*given: Any, out: Any = None, strategy: str | None = None, path: Any 
     `strategy` is how the order of contraction is searched: "left", "greedy", "branch-1", "branch-2", "branch-all", "optimal",
     "dp", "random-greedy", "random-greedy-128", "auto" or "auto-hq"; None: as the settings opt_einsum.enabled and
     opt_einsum.strategy say. Random searches follow `seed`, and are repeated for `search_time` seconds if that is given. `path`
-    gives the order instead, as `einsum_path` returns it. `memory_limit` limits the bytes of intermediate results.
+    gives the order instead, as `einsum_path` returns it. `memory_limit` limits the bytes of intermediate
+    results; a call that needs more is computed in slices.
 
     >>> import numpy, tenon
     >>> a, b = numpy.ones((2, 3)), numpy.ones((3, 4))

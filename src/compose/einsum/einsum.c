@@ -26,6 +26,7 @@ typedef struct call {
     tn_device *device;
     tn_stream *stream;
     uint64_t bytes; /* of intermediate results */
+    tni_einsum_slices slices;
     uintptr_t supposed;
     int64_t out_shape[TN_TENSOR_NDIM_MAX];
 } call;
@@ -219,6 +220,7 @@ static tn_status measure(call *c, tn_error *err)
 
 static void end_call(call *c)
 {
+    tni_einsum_slices_release(&c->slices);
     tni_einsum_plan_release(c->plan);
     if (!c->plan) {
         tni_einsum_release(&c->sum);
@@ -295,35 +297,44 @@ static tn_status begin_call(const tn_context *context, const tn_einsum_args *arg
     if (status)
         return status;
     c->stream = args->stream ? args->stream : tn_stream_current(c->device);
-    if (c->plan)
-        return TN_OK;
-    status = tni_einsum_search(args, strategy, &c->sum, &c->order, err);
-    if (!status)
-        status = measure(c, err);
-    if (!status)
-        c->plan = tni_einsum_plan_keep(&key, &c->sum, &c->order, c->bytes);
+    if (!c->plan) {
+        status = tni_einsum_search(args, strategy, &c->sum, &c->order, err);
+        if (!status)
+            status = measure(c, err);
+        if (!status)
+            c->plan = tni_einsum_plan_keep(&key, &c->sum, &c->order, c->bytes);
+    }
+    if (!status && args->memory_limit && c->bytes > args->memory_limit)
+        status = tni_einsum_slice(args, c->operands, &c->sum, &c->order, &c->slices, err);
     return status;
+}
+
+/* The memory of intermediate results of the call, or of a slice. */
+static uint64_t needed_bytes(const call *c)
+{
+    return c->slices.fits ? c->slices.bytes : c->bytes;
 }
 
 /* Provides the memory of intermediate results: the caller's, or allocated. */
 static tn_status acquire_memory(const call *c, void **out, tn_error *err)
 {
     const tn_einsum_args *args = c->args;
-    if (args->memory_limit && c->bytes > args->memory_limit)
+    const uint64_t bytes = needed_bytes(c);
+    if (args->memory_limit && bytes > args->memory_limit)
         return tn_fail(err, TN_OUT_OF_MEMORY, 0, where,
                        "intermediate results need %" PRIu64 " bytes, and memory_limit is %" PRIu64
-                       "; raise it, or use another strategy",
+                       ", which no slices fit in; raise it",
                        c->bytes, args->memory_limit);
     *out = args->workspace;
-    if (!c->bytes)
+    if (!bytes)
         return TN_OK;
     if (!args->workspace)
-        return tn_memory_alloc_on(c->stream, c->bytes, "einsum", out, err);
-    if (args->workspace_bytes < c->bytes || (uintptr_t)args->workspace % 64)
+        return tn_memory_alloc_on(c->stream, bytes, "einsum", out, err);
+    if (args->workspace_bytes < bytes || (uintptr_t)args->workspace % 64)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
                        "workspace: expected %" PRIu64 " bytes aligned to 64, got %" PRIu64
                        " bytes at %p",
-                       c->bytes, args->workspace_bytes, args->workspace);
+                       bytes, args->workspace_bytes, args->workspace);
     return TN_OK;
 }
 
@@ -344,7 +355,8 @@ tn_status tn_einsum(const tn_context *context, const tn_einsum_args *args, tn_er
                                     .out = &c.operands[args->count],
                                     .stream = c.stream,
                                     .memory = memory};
-        status = tni_einsum_execute(&run, &bytes, err);
+        status = c.slices.fits ? tni_einsum_run_slices(&run, &c.slices, err)
+                               : tni_einsum_execute(&run, &bytes, err);
         if (memory != args->workspace) {
             const tn_status freed = tn_memory_free_on(c.stream, memory, status ? NULL : err);
             status = status ? status : freed;
@@ -467,18 +479,21 @@ static void sum_up(const call *c, tn_einsum_path *path)
         of->face.problems = (const char *const *)of->problems;
         of->face.kernels = (const char *const *)of->kernels;
     }
+    path->info.cost *= path->info.slices;
     path->info.equation = path->equation;
 }
 
 static tn_status explain_calls(call *c, tn_einsum_path *path, tn_error *err)
 {
     uint64_t bytes;
+    const tni_einsum_slices *slices = &c->slices;
+    const tn_tensor *tensors = slices->fits ? slices->tensors : c->operands;
     const tni_einsum_run run = {.mode = TNI_EINSUM_EXPLAIN,
-                                .sum = &c->sum,
+                                .sum = slices->fits ? &slices->sum : &c->sum,
                                 .order = &c->order,
                                 .context = c->context,
-                                .operands = c->operands,
-                                .out = &c->operands[c->args->count],
+                                .operands = tensors,
+                                .out = &tensors[c->args->count],
                                 .stream = c->stream,
                                 .memory = (void *)(c->supposed + (SUPPOSED - c->supposed) % 64),
                                 .explained = keep_decision,
@@ -501,11 +516,13 @@ tn_status tn_einsum_explain(const tn_context *context, const tn_einsum_args *arg
     if (!status && path) {
         path->info.struct_size = sizeof path->info;
         path->info.strategy = c.order.strategy;
-        path->info.workspace_bytes = c.bytes;
+        path->info.workspace_bytes = needed_bytes(&c);
+        path->info.slices = c.slices.fits ? c.slices.count : 1;
         path->equation = tni_einsum_write(&c.sum);
         path->steps = tni_alloc_zeroed(2 * (size_t)args->count, sizeof *path->steps);
         status = path->equation && path->steps
-                     ? tni_einsum_describe(&c.sum, &c.order, path->steps, &path->info.steps, err)
+                     ? tni_einsum_describe(c.slices.fits ? &c.slices.sum : &c.sum, &c.order,
+                                           path->steps, &path->info.steps, err)
                      : tni_einsum_no_memory(err, "an explanation");
     }
     if (!status)
@@ -544,12 +561,12 @@ void tn_einsum_path_release(tn_einsum_path *path)
 tn_status tn_einsum_path_info_get(const tn_einsum_path *path, tn_einsum_path_info *out,
                                   tn_error *err)
 {
-    if (!path || !out || out->struct_size < TN_UP_TO(tn_einsum_path_info, steps))
+    if (!path || !out || out->struct_size < TN_UP_TO(tn_einsum_path_info, slices))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, "tn_einsum_path_info_get",
                        "expected a path and an out whose struct_size is at least %zu",
-                       TN_UP_TO(tn_einsum_path_info, steps));
+                       TN_UP_TO(tn_einsum_path_info, slices));
     const size_t size = out->struct_size;
-    memcpy(out, &path->info, TN_UP_TO(tn_einsum_path_info, steps));
+    memcpy(out, &path->info, TN_UP_TO(tn_einsum_path_info, slices));
     out->struct_size = size;
     return TN_OK;
 }

@@ -214,4 +214,36 @@ typedef struct tni_einsum_run {
 /* *out_bytes is the size of the memory of intermediate results. It is the same in every mode. */
 tn_status tni_einsum_execute(const tni_einsum_run *run, uint64_t *out_bytes, tn_error *err);
 
+/* Adds run->out to `to`, which has the same shape. */
+tn_status tni_einsum_add(const tni_einsum_run *run, const tn_tensor *to, tn_error *err);
+
+/* A call that is computed in slices. */
+typedef struct tni_einsum_slices {
+    bool fits;                             /* otherwise there are no slices */
+    const tni_einsum *whole;               /* the equation without slices */
+    tni_einsum sum;                        /* of a slice */
+    tn_einsum_args args;                   /* of a slice */
+    tn_tensor *tensors;                    /* operands and out of a slice */
+    const tn_tensor **list;                /* the same */
+    int64_t (*shapes)[TN_TENSOR_NDIM_MAX]; /* of each tensor: its shape, then its strides */
+    int64_t *parts;                        /* of each index of `whole` */
+    int64_t *at;                           /* of each index: the current part */
+    double count;                          /* slices */
+    double cost;                           /* of all slices */
+    uint64_t bytes; /* memory of intermediate results, and of a result that is added */
+    uint64_t added; /* where the latter begins */
+    bool divided;
+} tni_einsum_slices;
+
+/* Divides indices until the memory is within args->memory_limit; out->fits is whether that was possible.
+ * `tensors` are the operands and out. The caller releases *out, also if this fails. */
+tn_status tni_einsum_slice(const tn_einsum_args *args, const tn_tensor *tensors,
+                           const tni_einsum *whole, const tni_einsum_order *order,
+                           tni_einsum_slices *out, tn_error *err);
+void tni_einsum_slices_release(tni_einsum_slices *slices);
+
+/* Computes all slices; `run` is that of the whole call. */
+tn_status tni_einsum_run_slices(const tni_einsum_run *run, tni_einsum_slices *slices,
+                                tn_error *err);
+
 #endif

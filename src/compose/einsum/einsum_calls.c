@@ -176,6 +176,13 @@ static tn_status call_multiply(tni_einsum_calls *calls, const nest *n, int32_t f
     CALL(binary, .in = &in, .other = &other, .out = &out, .kind = TN_BINARY_MUL);
 }
 
+static tn_status call_add(tni_einsum_calls *calls, const nest *n, int32_t first, tn_error *err)
+{
+    const tn_tensor in = tensor_of(calls, n, 0, first, n->rank);
+    const tn_tensor out = tensor_of(calls, n, 1, first, n->rank);
+    CALL(binary, .in = &out, .other = &in, .out = &out, .kind = TN_BINARY_ADD);
+}
+
 static tn_status call_fill(tni_einsum_calls *calls, const nest *n, int32_t first, tn_error *err)
 {
     const tn_tensor out = tensor_of(calls, n, 0, first, n->rank);
@@ -306,6 +313,15 @@ tn_status tni_einsum_multiply(tni_einsum_calls *calls, const tni_einsum_view *a,
     const tni_einsum_view *const views[] = {a, b, to};
     make_nest(calls, views, 3, n);
     return run_nest(calls, n, call_multiply, err);
+}
+
+tn_status tni_einsum_add_to(tni_einsum_calls *calls, const tni_einsum_view *from,
+                            const tni_einsum_view *to, tn_error *err)
+{
+    nest *n = &calls->room->nest;
+    const tni_einsum_view *const views[] = {from, to};
+    make_nest(calls, views, 2, n);
+    return run_nest(calls, n, call_add, err);
 }
 
 tn_status tni_einsum_clear(tni_einsum_calls *calls, const tni_einsum_view *to, tn_error *err)

@@ -69,6 +69,10 @@ tn_status tni_einsum_view_make(tni_einsum_calls *calls, const tni_einsum_list *c
 /* Frees the memory of a view, if it is of intermediate results. */
 void tni_einsum_view_free(tni_einsum_calls *calls, const tni_einsum_view *view);
 
+/* to += from, which has the same indices. */
+tn_status tni_einsum_add_to(tni_einsum_calls *calls, const tni_einsum_view *from,
+                            const tni_einsum_view *to, tn_error *err);
+
 /* to = from, which may lack indices of `to`. */
 tn_status tni_einsum_copy(tni_einsum_calls *calls, const tni_einsum_view *from,
                           const tni_einsum_view *to, tn_error *err);

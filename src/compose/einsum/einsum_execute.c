@@ -291,33 +291,58 @@ static tn_status run_all(executor *e, tn_error *err)
     return status;
 }
 
-tn_status tni_einsum_execute(const tni_einsum_run *run, uint64_t *out_bytes, tn_error *err)
+static tn_status create_executor(const tni_einsum_run *run, executor **out, tn_error *err)
 {
-    const tni_einsum *sum = run->sum;
-    executor *e = tni_alloc(sizeof *e); /* not zeroed: it is large, and each step sets what it uses */
+    executor *e =
+        tni_alloc(sizeof *e); /* not zeroed: it is large, and each step sets what it uses */
     if (!e)
         return tni_einsum_no_memory(err, "a contraction");
-    e->sum = sum;
+    e->sum = run->sum;
     e->calls = (tni_einsum_calls){.run = run,
                                   .bytes = tni_dtype_bytes(run->out->dtype),
                                   .device_type = run->out->device_type,
                                   .device_id = run->out->device_id,
                                   .room = tni_einsum_room_create()};
     e->left = (tni_einsum_left){0};
-    e->views = tni_alloc(2 * (size_t)sum->terms * sizeof *e->views);
-    tn_status status =
-        e->views && e->calls.room ? TN_OK : tni_einsum_no_memory(err, "views of the operands");
-    if (!status) {
-        for (int32_t term = 0; term < sum->terms; term++)
-            view_tensor(sum, term, &run->operands[term], &e->views[term]);
-        view_tensor(sum, sum->terms, run->out, &e->out);
-        status = run_all(e, err);
-    }
-    *out_bytes = e->calls.peak;
+    e->views = tni_alloc(2 * (size_t)run->sum->terms * sizeof *e->views);
+    view_tensor(run->sum, run->sum->terms, run->out, &e->out);
+    *out = e;
+    return e->views && e->calls.room ? TN_OK : tni_einsum_no_memory(err, "views of the operands");
+}
+
+static void release_executor(executor *e)
+{
+    if (!e)
+        return;
     tni_einsum_left_release(&e->left);
     tni_release(e->views);
     tni_release(e->calls.room);
     tni_release(e->calls.blocks);
     tni_release(e);
+}
+
+tn_status tni_einsum_execute(const tni_einsum_run *run, uint64_t *out_bytes, tn_error *err)
+{
+    executor *e = NULL;
+    tn_status status = create_executor(run, &e, err);
+    if (!status) {
+        for (int32_t term = 0; term < run->sum->terms; term++)
+            view_tensor(run->sum, term, &run->operands[term], &e->views[term]);
+        status = run_all(e, err);
+        *out_bytes = e->calls.peak;
+    }
+    release_executor(e);
+    return status;
+}
+
+tn_status tni_einsum_add(const tni_einsum_run *run, const tn_tensor *to, tn_error *err)
+{
+    executor *e = NULL;
+    tn_status status = create_executor(run, &e, err);
+    if (!status) {
+        view_tensor(run->sum, run->sum->terms, to, &e->x);
+        status = tni_einsum_add_to(&e->calls, &e->out, &e->x, err);
+    }
+    release_executor(e);
     return status;
 }
