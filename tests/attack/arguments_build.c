@@ -150,6 +150,31 @@ static void build_softmax(call *c)
     memcpy(c->args, &args, sizeof args);
 }
 
+/* Of any kind, along one or two dimensions. */
+static void build_fft(call *c)
+{
+    static const tn_dtype pairs[][2] = {{TN_C64, TN_C64},  {TN_C128, TN_C128}, {TN_F32, TN_C64},
+                                        {TN_F64, TN_C128}, {TN_C64, TN_F32},   {TN_C128, TN_F64}};
+    static const int32_t axes[] = {0, 1};
+    int64_t shape[4], half[4];
+    const tn_dtype *dtypes = pairs[dice_range(c->dice, 0, 5)];
+    const bool from_real = dtypes[0] == TN_F32 || dtypes[0] == TN_F64;
+    const int ndim = random_shape(c->dice, 2, shape);
+    const int32_t count = (int32_t)dice_range(c->dice, 0, 2);
+    const int last = count > 0 ? count - 1 : ndim - 1;
+    memcpy(half, shape, sizeof half);
+    if (dtypes[0] != dtypes[1])
+        half[last] = shape[last] / 2 + 1;
+    tn_fft_args args = {.struct_size = sizeof args,
+                        .in = add_operand(c, dtypes[0], ndim, from_real ? shape : half, false),
+                        .out = add_operand(c, dtypes[1], ndim, from_real ? half : shape, true),
+                        .axes = count > 0 ? axes : NULL,
+                        .axes_count = count,
+                        .direction = (int32_t)dice_range(c->dice, 0, 1),
+                        .norm = (int32_t)dice_range(c->dice, 0, 2)};
+    memcpy(c->args, &args, sizeof args);
+}
+
 static void build_norm(call *c)
 {
     int64_t shape[4];
@@ -290,6 +315,7 @@ FUNCTIONS(unary)
 FUNCTIONS(binary)
 FUNCTIONS(reduce)
 FUNCTIONS(softmax)
+FUNCTIONS(fft)
 FUNCTIONS(norm)
 FUNCTIONS(rotary)
 FUNCTIONS(attention)
@@ -336,6 +362,8 @@ static const operator_facts operators[] = {
                                                 I32(reduce, kind), I32(reduce, keep)}},
     {OPERATOR(softmax, build_softmax),
      .fields = {T(softmax, in), T(softmax, out), I32(softmax, axis), I32(softmax, log)}},
+    {OPERATOR(fft, build_fft), .fields = {T(fft, in), T(fft, out), I32(fft, axes_count),
+                                          I32(fft, direction), I32(fft, norm), I32(fft, reserved)}},
     {OPERATOR(norm, build_norm),
      .fields = {T(norm, in), T(norm, out), T(norm, weight), T(norm, bias), F64(norm, epsilon),
                 I32(norm, kind), I32(norm, set)}},

@@ -237,10 +237,12 @@ static void add_elementwise(writer *w)
 static void add_rows(writer *w)
 {
     static const char *const reduce[] = {"sum", "mean", "max", "min", "prod"};
+    static const char *const transformed[] = {"c64", "c128", "f32", "f64"};
+    const char *dtype;
     dice *d = w->dice;
     int64_t sizes[4];
     int rank;
-    switch (dice_range(d, 0, 3)) {
+    switch (dice_range(d, 0, 4)) {
     case 0:
         add_text(w, "reduce:%s:kind=%s,", dice_one_in(d, 3) ? random_dtype(d) : random_float(d),
                  DICE_PICK(d, reduce));
@@ -264,6 +266,17 @@ static void add_rows(writer *w)
         if (dice_one_in(d, 3))
             add_text(w, ",bias=1");
         add_places(w, sizes, rank, true, false);
+        break;
+    case 3:
+        dtype = DICE_PICK(d, transformed);
+        add_text(w, "fft:%s:", dtype);
+        rank = add_shape(w, sizes, 1, false);
+        add_text(w, ",dims=%lld", (long long)dice_range(d, 1, rank < 3 ? rank : 3));
+        if (dice_one_in(d, 2))
+            add_text(w, ",dir=inverse");
+        if (dice_one_in(d, 3))
+            add_text(w, ",norm=%s", dice_one_in(d, 2) ? "ortho" : "forward");
+        add_places(w, sizes, rank, dtype[0] == 'c', false);
         break;
     default:
         add_text(w, "rotary:%s:kind=%s,", random_float(d), dice_one_in(d, 2) ? "halves" : "pairs");

@@ -188,6 +188,7 @@ class Problems(script.Case):
             "rotary": plain | {"out", "in-place", "partial"},
             "attention-backward": attention - {"sinks", "lse", "packed", "lengths", "pages", "out"},
             "attention-merge": {"strides", "out"},
+            "fft": plain | {"in-place"},
         }
         names = self.names()
         self.assertEqual(set.union(*needed.values()), matmul | each | attention)

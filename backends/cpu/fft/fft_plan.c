@@ -57,24 +57,31 @@ static double work_of_core(int64_t n)
     return work;
 }
 
+/* Takes n1 = a and n2 = b if they are the least work so far. */
+static void consider_rows(int64_t a, int64_t b, int32_t lanes, double *least, tni_fft_split *s)
+{
+    const double groups_a = (double)((b + lanes - 1) / lanes);
+    const double groups_b = (double)((a + lanes - 1) / lanes);
+    double work = groups_a * (double)a * work_of_core(a) + groups_b * (double)b * work_of_core(b);
+    work *= 1 + 1e-4 * (double)(a > b ? a : b); /* short cores stay in the first cache */
+    if (a > TNI_FFT_LANES_MOST || b > 4 * TNI_FFT_LANES_MOST || work >= *least)
+        return;
+    *least = work;
+    s->n1 = a, s->n2 = b;
+}
+
 /* Finds the n1 and n2 that waste the fewest lanes. */
 static void choose_rows(int32_t lanes, tni_fft_split *s)
 {
-    double best = INFINITY;
+    double least = INFINITY;
     s->n1 = s->n2 = 0;
-    for (int64_t a = 2; a <= TNI_FFT_LANES_MOST && a < s->m; a++) {
-        const int64_t b = s->m / a;
-        if (s->m % a != 0 || b > 4 * TNI_FFT_LANES_MOST)
+    if (s->m > UINT32_MAX)
+        return;
+    for (uint32_t a = 2, m = (uint32_t)s->m; a <= TNI_FFT_LANES_MOST * 2 && a <= m / a; a++) {
+        if (m % a != 0)
             continue;
-        const double groups_a = (double)((b + lanes - 1) / lanes);
-        const double groups_b = (double)((a + lanes - 1) / lanes);
-        double work =
-            groups_a * (double)a * work_of_core(a) + groups_b * (double)b * work_of_core(b);
-        work *= 1 + 1e-4 * (double)(a > b ? a : b); /* short cores stay in the first cache */
-        if (work < best) {
-            best = work;
-            s->n1 = a, s->n2 = b;
-        }
+        consider_rows(a, m / a, lanes, &least, s);
+        consider_rows(m / a, a, lanes, &least, s);
     }
 }
 
