@@ -76,7 +76,8 @@ wheel: ## a Python wheel with the library and the command, into dist/; it runs w
 	@mkdir -p dist && TENON_BUILD=build-wheel python3 bindings/python/build_backend.py dist
 
 install: build ## into PREFIX=/usr/local, below DESTDIR if that is set
-	@DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(PREFIX)"
+	@DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(PREFIX)" >build/install.log
+	@echo "installed into $(DESTDIR)$(PREFIX); build/install_manifest.txt lists the files; next: $(DESTDIR)$(PREFIX)/bin/tenon doctor"
 
 clean: ## remove the build folders
 	rm -rf build build-*

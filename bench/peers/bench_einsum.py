@@ -1,6 +1,6 @@
 """tenon.einsum beside numpy.einsum with the same path, and torch.einsum.
 
-    PYTHONPATH=bindings/python TENON_LIBRARY=BUILD/libtenon.so OMP_NUM_THREADS=N python3 bench/peers/bench_einsum.py [f32]
+    OMP_NUM_THREADS=N python3 bench/peers/bench_einsum.py BUILD [f32]
 
 Each is called as Python calls it, with its result made anew. NumPy gets Tenon's path; where that has steps of one operand, NumPy
 has them too. The part of Tenon's time that is Python is shown by the small equations: `tn_einsum` is the same call in C.
@@ -11,6 +11,7 @@ import itertools
 import statistics
 import sys
 
+import package  # first: it sets the path
 import numpy
 import pairs
 import tenon

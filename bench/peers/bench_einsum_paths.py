@@ -1,6 +1,6 @@
 """Searches for einsum's order of contraction beside opt_einsum's and cotengrust's.
 
-    PYTHONPATH=bindings/python TENON_LIBRARY=BUILD/libtenon.so python3 bench/peers/bench_einsum_paths.py
+    python3 bench/peers/bench_einsum_paths.py BUILD
 
 Three figures of ours for each equation: `C` is tn_einsum_search, from the equation and the shapes to the path; `data` is
 tenon.einsum_path, which explains the kernels of each step as well. opt_einsum's contract_path and cotengrust's functions
@@ -12,6 +12,7 @@ import itertools
 import statistics
 import sys
 
+import package  # first: it sets the path
 import numpy
 import pairs
 import tenon

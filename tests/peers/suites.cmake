@@ -2,6 +2,7 @@
 include(scripts.cmake)
 
 if(UNIX AND NOT APPLE)
+  tenon_test_script(peers/bench_scripts)
   tenon_test_script(peers/numpy_dlpack)
   tenon_test_script(peers/numpy_fft)
 endif()

@@ -29,7 +29,7 @@ void tn_memory_free(tn_device *device, void *memory)
 static tn_status open_order(tn_stream *stream, const char *where, tn_stream **out, tn_error *err)
 {
     static const char why[] =
-        "allocate memory that a graph uses before the recording, and free it afterwards";
+        "memory of a graph must be allocated before the recording and freed after it";
     tn_device *device = stream ? stream->device : NULL;
     tn_status status = tni_device_or_default(device, &device, err);
     if (!status)
