@@ -2,21 +2,23 @@
 module that people import by its name."""
 import doctest
 import importlib
+import operator
 import pkgutil
 
 import pytest
 import tenon
 
-NEEDS = {"tenon.device_interface": ("torch",), "tenon.integrations.torch": ("torch",),
+NEEDS = {"tenon.device_interface": ("torch",), "tenon.integrations.torch": ("torch",), "tenon.integrations.torch_fft": ("torch",),
          "tenon.integrations.transformers": ("torch", "transformers"), "tenon.integrations.diffusers": ("torch", "diffusers"),
          **dict.fromkeys(("tenon.integrations._mask_gradient", "tenon.integrations._sharding", "tenon._torch_device",
                           "tenon._op_overrides", "tenon._torch_guard", "tenon._wrappers"), ("torch",))}
 MODULES = ["tenon"] + [m.name for m in pkgutil.walk_packages(tenon.__path__, "tenon.")]
 WITH_EXAMPLES = ["tenon", *(f"tenon.{name}" for name in (
     "backends", "backends.cuda", "backends.cudnn", "device_interface", "errors", "integrations.diffusers",
-    "integrations.torch", "integrations.transformers", "lock", "operators", "platforms", "platforms.attention", "platforms.interface",
+    "fft", "integrations.torch", "integrations.torch_fft", "integrations.transformers", "lock", "operators", "platforms", "platforms.attention", "platforms.interface",
     "settings"))]
 PUBLIC = [name for name in tenon.__all__ if name not in tenon._MODULES and callable(getattr(tenon, name))]
+PUBLIC += [f"fft.{name}" for name in tenon.fft.__all__]
 
 
 def load(name):
@@ -52,7 +54,7 @@ def test_examples(name):
 @pytest.mark.parametrize("name", PUBLIC)
 def test_every_public_name_has_an_example(name):
     """Operators are made by a decorator, and are not found as their module's own."""
-    value = getattr(tenon, name)
+    value = operator.attrgetter(name)(tenon)
     found = examples(value, name, {})
     assert ">>> " in (value.__doc__ or ""), f"tenon.{name} has no example in its docstring"
     failed = outcome(found)

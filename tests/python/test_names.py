@@ -36,6 +36,7 @@ def test_modules_show_their_own_names(name):
 
 
 @pytest.mark.parametrize("name", ["device_interface", "integrations.diffusers", "integrations.torch",
+                                  "integrations.torch_fft",
                                   "integrations.transformers"])
 def test_modules_for_pytorch_show_their_own_names(name):
     """As the others; not even helpers of the package itself."""

@@ -479,3 +479,7 @@ def ifftshift(x: Any, axes: int | Sequence[int] | None = None) -> Any:
     array([ 0.,  1.,  2., -2., -1.])
     """
     return _roll(x, axes, -1)
+
+
+def __dir__() -> list[str]:
+    return __all__
