@@ -246,6 +246,14 @@ def test_classes_of_upstream(name, kind):
     assert isinstance(found, Platform) and found == tenon.platforms.platform(name) and found.name == name
 
 
+def test_modules_need_no_import_of_their_own(script):
+    script("""
+import tenon
+assert tenon.platforms.cuda.CudaPlatform().name == "cuda" and tenon.platforms.attention.FLASH_ATTN
+assert not hasattr(tenon.platforms, "no_such_module")
+""")
+
+
 def test_the_current_platform_can_be_assigned(monkeypatch):
     """As upstream's tests do."""
     real, other = tenon.platforms.current_platform, tenon.platforms.platform("rocm")

@@ -37,6 +37,7 @@ _resolved: Platform | None = None
 
 __all__ = ["AttentionBackendEnum", "CpuArchEnum", "DeviceCapability", "Platform", "PlatformEnum",
            "UnspecifiedPlatform", "current_platform", "logger", "platform", "platforms"]
+_MODULES = ("attention", "cpu", "cuda", "mps", "npu", "rocm")  # imported when they are first used
 
 
 def __getattr__(name: str) -> Any:
@@ -45,6 +46,10 @@ def __getattr__(name: str) -> Any:
         if _current_platform is None or _current_platform is _resolved:  # nobody assigned another
             _current_platform = _resolved = resolve_current()
         return _current_platform
+    if name in _MODULES:
+        import importlib
+
+        return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
