@@ -34,9 +34,11 @@ def find(name):
 @pytest.mark.parametrize("row", OURS, ids=lambda row: row["name"])
 def test_every_name(row):
     """Settings are read and written, functions are called, through the name itself."""
-    holder, last = find(row["name"])
+    holder, last = find(row["name"].removesuffix("[i]"))
     value = getattr(holder, last)
-    if row["c"].startswith("tn_library_state."):
+    if row["c"].startswith("tn_plan_cache_"):
+        check_plan_cache(row["name"], value)
+    elif row["c"].startswith("tn_library_state."):
         check_library(row["name"].split(".")[0], row["c"].partition(".")[2], value)
     elif not row["c"].startswith("TN_SETTING_"):
         check_function(row["c"], value)
@@ -44,6 +46,18 @@ def test_every_name(row):
         check_switch(key_of(row), value)
     else:
         check_attribute(key_of(row), holder, last)
+
+
+def check_plan_cache(name, value):
+    """Of the current device of CUDA, where there is one; test_stand_ins.py shows the effects with stand-ins."""
+    if name.endswith("[i]"):
+        with pytest.raises(ValueError, match="expected 0 <= device index < .*, but got device with index 99"):
+            value[99]
+    elif callable(value):
+        value()
+        assert backends.cuda.cufft_plan_cache.size == 0
+    else:
+        assert isinstance(value, int)
 
 
 def key_of(row):
