@@ -52,6 +52,27 @@ def test_matmul_and_attention(torch):
         pytest.skip(f"no kernel of cuda takes it: {error.message}")
 
 
+def test_fft(torch):
+    """Operands that cuFFT takes as they are, and those that are copied; inputs stay as they were."""
+    fft = tenon.fft
+    x = torch.randn(6, 60, device="cuda", dtype=torch.complex64)
+    half = torch.fft.rfftn(torch.randn(3, 12, 20, device="cuda"), dim=(1, 2))
+    half[0] = torch.fft.rfft(torch.randn(12, 20, device="cuda"))
+    kept = half.clone()
+    try:
+        torch.testing.assert_close(fft.fft(x), torch.fft.fft(x))
+        torch.testing.assert_close(fft.ifft(x.t(), norm="ortho"), torch.fft.ifft(x.t(), norm="ortho"))
+        torch.testing.assert_close(fft.fft(x[:, ::2]), torch.fft.fft(x[:, ::2]))
+        torch.testing.assert_close(fft.fft2(x), torch.fft.fft2(x))
+        torch.testing.assert_close(fft.rfft(x.real), torch.fft.rfft(x.real))
+        torch.testing.assert_close(fft.ihfft(x.real), torch.fft.ihfft(x.real))
+        torch.testing.assert_close(fft.irfftn(half[1:], axes=(1, 2)), torch.fft.irfftn(half[1:], dim=(1, 2)))
+        torch.testing.assert_close(fft.hfft(half[0]), torch.fft.hfft(half[0]))
+        assert torch.equal(half, kept)
+    except (tenon.errors.UnsupportedError, tenon.errors.RefusedError) as error:
+        pytest.skip(f"no kernel of cuda takes it: {error.message}")
+
+
 def test_wrong_devices(torch):
     a, b = torch.randn(4, 4, device="cuda"), torch.randn(4, 4)
     for one, other in ((a, b), (b, a)):
