@@ -72,6 +72,8 @@ static const char *const transforms[] = {
     "shape=5x64,so=1;6",
     "shape=40x300,si=1;41,so=-600;-2",
     "shape=5x300,si=0;1",
+    "shape=5x64,si=1;0",
+    "shape=40x300,si=0;0",
     NULL,
 };
 /* Of the way back, those without what only the way there has. */

@@ -11,7 +11,8 @@
 typedef struct view {
     real *base;
     int64_t step; /* between the numbers of a line */
-    int64_t im;   /* from a real to an imaginary part; 0: there is none */
+    int64_t im;   /* from a real to an imaginary part */
+    bool single;  /* there are no imaginary parts */
     int64_t unit; /* of the strides between lines */
     const tni_fft_side *side;
 } view;
@@ -102,7 +103,7 @@ static void load_one_by_one(const view *v, const int64_t *offset, int64_t first,
         for (int64_t j = first; j < n; j++) {
             real *at = (real *)(void *)(to + j);
             at[l] = from[j * v->step];
-            at[WIDTH + l] = v->im ? from[j * v->step + v->im] : 0;
+            at[WIDTH + l] = v->single ? 0 : from[j * v->step + v->im];
         }
     }
 }
@@ -138,7 +139,7 @@ static void load_cells(const view *v, const int64_t *offset, int64_t count, int6
         to[j] = load_complex(from + j * v->step);
     for (int64_t j = 0; j < n && v->unit == 1; j++)
         to[j] = (cell){load_vector(from + j * v->step),
-                       v->im ? load_vector(from + j * v->step + v->im) : (vec){0}};
+                       v->single ? (vec){0} : load_vector(from + j * v->step + v->im)};
 }
 
 static void store_one_by_one(const view *v, const int64_t *offset, int64_t count, int64_t first,
@@ -149,7 +150,7 @@ static void store_one_by_one(const view *v, const int64_t *offset, int64_t count
         for (int64_t j = first; j < n; j++) {
             const real *at = (const real *)(const void *)(from + j);
             to[j * v->step] = at[l];
-            if (v->im)
+            if (!v->single)
                 to[j * v->step + v->im] = at[WIDTH + l];
         }
     }
@@ -186,7 +187,7 @@ static void store_cells(const view *v, const int64_t *offset, int64_t count, int
         store_complex(to + j * v->step, from[j]);
     for (int64_t j = 0; j < n && v->unit == 1; j++) {
         store_vector(to + j * v->step, from[j].re);
-        if (v->im)
+        if (!v->single)
             store_vector(to + j * v->step + v->im, from[j].im);
     }
 }

@@ -24,7 +24,8 @@ static view view_of(const job *j, const tni_fft_side *side)
     return (view){.base = base,
                   .side = side,
                   .step = side->is_real && !halved ? step : 2 * step,
-                  .im = side->is_real ? (halved ? step : 0) : 1,
+                  .im = side->is_real ? step : 1,
+                  .single = side->is_real && !halved,
                   .unit = side->is_real ? 1 : 2};
 }
 
@@ -339,7 +340,7 @@ static void gather(const job *j, int64_t first, int64_t count, real *stage)
             real *to = stage + l * length;
             for (int64_t i = begin; i < end; i++) {
                 to[2 * i + re_at] = from[i * v->step];
-                to[2 * i + im_at] = v->im ? from[i * v->step + v->im] : 0;
+                to[2 * i + im_at] = v->single ? 0 : from[i * v->step + v->im];
             }
         }
     }
@@ -358,7 +359,7 @@ static void scatter(const job *j, int64_t first, int64_t count, const real *stag
             const real *from = stage + l * length;
             for (int64_t i = begin; i < end; i++) {
                 to[i * v->step] = from[2 * i + re_at] * j->store.re;
-                if (v->im)
+                if (!v->single)
                     to[i * v->step + v->im] = from[2 * i + im_at] * j->store.im;
             }
         }
