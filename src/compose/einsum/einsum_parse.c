@@ -253,7 +253,7 @@ static tn_status imply_out(parser *p)
 static tn_status read_out(parser *p)
 {
     part of;
-    uint32_t end;
+    uint32_t end = END;
     char name[40];
     tni_einsum *sum = p->sum;
     const int32_t known = sum->indices;
