@@ -142,6 +142,12 @@ def test_get_opt_einsum(monkeypatch):
     assert backends.opt_einsum.get_opt_einsum() is opt_einsum
 
 
+def test_what_is_no_equation():
+    for given, found in (((None,), "NoneType"), ((numpy.ones(2), 3), "ndarray"), ((3, [0], 5), "int")):
+        with pytest.raises(TypeError, match=f'expected an equation such as "ij,jk->ik", .* got {found} first'):
+            tenon.einsum(*given)
+
+
 def test_contract_takes_what_numpy_has(random):
     """contract: numbers, lists, several dtypes, bool, order, casting, any labels, and an out that is an operand."""
     from tenon import _opt_einsum

@@ -90,6 +90,9 @@ def _parse(given: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
         if len(operands) == 1 and isinstance(operands[0], list):
             operands = tuple(operands[0])
         return given[0], operands
+    if len(given) < 2 or not all(hasattr(labels, "__iter__") for labels in (*given[1::2], given[-1])):
+        raise TypeError('einsum: expected an equation such as "ij,jk->ik", or operands that are each followed by their labels; '
+                        f"got {type(given[0]).__name__} first")
     pairs = len(given) // 2
     parts = ["".join(map(_symbol, labels)) for labels in given[1:2 * pairs:2]]
     equation = ",".join(parts) + ("->" + "".join(map(_symbol, given[-1])) if len(given) % 2 else "")

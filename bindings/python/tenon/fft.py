@@ -101,13 +101,6 @@ class _Operand:
             self.tensor = part
 
 
-def _axis(what: str, value: Any, rank: int) -> int:
-    found = _given.axis(what, value)
-    if not -rank <= found < rank:
-        raise errors.invalid(f"{what}: expected {-rank} to {rank - 1}, as the array has {rank} dimensions, got {found}")
-    return found % rank
-
-
 def _length(what: str, value: Any) -> int:
     found = _given.number(what, value, *_given.INT64)
     if found < 1:
@@ -127,7 +120,7 @@ def _plan_axes(a: Any, s: Any, axes: Any) -> tuple[list[int], list[int | None]]:
         axes = range(rank) if s is None else range(-len(s), 0)
     elif not hasattr(axes, "__iter__"):
         raise TypeError(f"axes: expected the numbers of dimensions, got {type(axes).__name__}")
-    places = [_axis("axes", one, rank) for one in axes]
+    places = [_given.dimension("axes", one, rank) for one in axes]
     if s is None:
         return places, [None] * len(places)
     if len(s) != len(places):
@@ -238,7 +231,7 @@ def _backward_real(a: Any, places: list[int], sizes: list[int | None], inverse: 
 
 
 def _one(a: Any, n: Any, axis: Any) -> tuple[list[int], list[int | None]]:
-    return [_axis("axis", axis, len(view(a).dims))], [None if n is None else _length("n", n)]
+    return [_given.dimension("axis", axis, len(view(a).dims))], [None if n is None else _length("n", n)]
 
 
 @operator
@@ -450,7 +443,7 @@ def _roll(x: Any, axes: Any, sign: int) -> Any:
     places = range(len(dims)) if axes is None else [axes] if not hasattr(axes, "__iter__") else axes
     shift = [0] * len(dims)
     for place in places:
-        at = _axis("axes", place, len(dims))
+        at = _given.dimension("axes", place, len(dims))
         shift[at] += sign * (dims[at] // 2)
     result, to = operand.new(dims, _dtypes.WORD[operand.tensor.dtype])
     shift = [by % size if size else 0 for by, size in zip(shift, dims)]
