@@ -52,6 +52,20 @@ class Decisions(script.Case):
         """16 queries of each head: a tile of the kernel for Hopper reads keys as fast, and needs no second launch."""
         self.assertEqual(self.first("bf16:b=8,h=16,lq=16,lk=4096,d=128"), HOPPER)
 
+    def test_predicted_times_of_few_queries_are_near_measured_ones(self):
+        """Microseconds on an H200, from docs/kernels/decode-attention.md."""
+        for fields, name, measured in (
+                ("b=8,h=32,hk=8,lq=1,lk=8192,d=128", DECODE, 75.2), ("b=1,h=64,hk=8,lq=1,lk=131072,d=128", DECODE, 138.2),
+                ("b=1,h=32,hk=8,lq=1,lk=4096,d=128", DECODE, 13.1), ("b=8,h=32,hk=8,lq=4,lk=8192,d=128", DECODE, 79.7),
+                ("b=1,h=32,hk=8,lq=1,lk=1000,d=128", DECODE, 11.0), ("b=1,h=4,l=64,d=64", DECODE, 8.2),
+                ("b=8,h=16,lq=16,lk=4096,d=128", DECODE, 83.3), ("b=1,h=32,hk=8,lq=16,lk=8192,d=128", DECODE, 32.8),
+                ("b=1,h=32,hk=8,lq=64,lk=8192,d=128", DECODE, 80.2), ("b=1,h=32,hk=8,lq=64,lk=8192,d=128", CUDNN, 98.3),
+                ("b=1,h=32,hk=8,lq=64,lk=8192,d=128", HOPPER, 93.9), ("b=8,h=32,hk=8,lq=1,lk=8192,d=128", HOPPER, 191),
+                ("b=1,h=32,hk=8,lq=1,lk=4096,d=128", HOPPER, 51.5), ("b=1,h=32,hk=8,lq=1,lk=1000,d=128", HOPPER, 18.0)):
+            said = self.explain(f"bf16:{fields}")["candidates"]
+            predicted = {row["kernel"]: row["predicted_us"] for row in said}[name]
+            self.assertLess(abs(predicted / measured - 1), 0.13, (fields, name, predicted))
+
     def test_refusals_by_decoding(self):
         for fields, code, what, needed, found in (
                 ("bf16:b=1,h=4,lq=1,lk=512,d=264", "shape", "head size", 256, 264),

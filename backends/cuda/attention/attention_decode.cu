@@ -371,9 +371,14 @@ DEVICE worker worker_of(const cuda_attention_args &args, const sequence &s, int 
     return w;
 }
 
+/* Launched to overlap with the stream's previous kernel: its blocks may start when all of that one's have ended, or
+ * permit it. All threads wait first, also those of blocks without rows. Before that, memory is neither read nor written, but
+ * for the arguments, which belong to the launch: so results, and what the workspace had, are as without overlap. As the
+ * wait comes in every block, this kernel ends only after the one before it, and so does all that waits for this one. */
 extern "C" __global__ void __launch_bounds__(THREADS, 2) attention_decode(const cuda_attention_args args)
 {
     SHARED_MEMORY(memory);
+    await_previous();
     const u32 lot = blockIdx.x / (u32)args.blocks, lots = lot / (u32)args.parts, b = lots / (u32)args.groups;
     const int part = (int)(lot - lots * args.parts), group = (int)(lots - b * args.groups);
     const int row = (int)(blockIdx.x - lot * args.blocks) * ROWS;

@@ -88,7 +88,8 @@ static tn_status run_decode(const tn_run *run, tn_error *err)
                                 .threads = DECODE_WARPS * 32,
                                 .shared = cuda_decode_shared(&made->variant),
                                 .args = &args,
-                                .stream = run->stream};
+                                .stream = run->stream,
+                                .overlaps = true};
     tn_status status = cuda_kernel_launch(run->platform, run->device, &launch, err);
     if (status || shape.parts == 1)
         return status;
@@ -128,7 +129,7 @@ const tn_kernel_row cuda_decode_row = {
     .free_dims = DIMS,
     .flops_per_us = 6e7,
     .bytes_per_us = 3.9e6,
-    .overhead_us = 3,
+    .overhead_us = 2,
     .alignment = CUDA_VECTOR,
     .admit = cuda_decode_admit,
     .cost = cuda_decode_cost,

@@ -235,6 +235,13 @@ static double rate_of(const hopper_variant *variant)
     return variant->mask ? rate * 0.27 : variant->scores ? rate * 0.6 : rate;
 }
 
+/* How much faster tiles are when at least half of a block's rows do not exist, from docs/kernels/decode-attention.md. */
+static double gain_of(const tn_attention_op *at, const hopper_variant *variant)
+{
+    static const double gain = 1.27;
+    return at->queries <= cuda_hopper_rows(variant) / 2 ? gain : 1;
+}
+
 double cuda_hopper_cost(const tn_kernel_row *row, const tn_query *query)
 {
     enum { PROCESSORS = 132 };
@@ -250,7 +257,8 @@ double cuda_hopper_cost(const tn_kernel_row *row, const tn_query *query)
     const double blocks = (double)counts.all_heads * (double)counts.blocks;
     const double flops =
         2.0 * cuda_hopper_rows(&variant) * variant.width * (variant.size + variant.values);
-    const double each = block_us + tiles_of(&counts, &variant) * flops / rate_of(&variant);
+    const double each = block_us + tiles_of(&counts, &variant) * flops /
+                                       (rate_of(&variant) * gain_of(at, &variant));
     const double turns = counts.sorted ? blocks / processors : ceil(blocks / processors);
     const double compute = each * (turns < 1 ? 1 : turns);
     const double move = (double)at->batch * (double)at->groups * cuda_attention_keys_seen(at) *

@@ -415,22 +415,24 @@ static bool is_step(const tn_attention_op *at)
     return at->queries <= FEW && at->keys > at->queries;
 }
 
-/* Only for one query, the keys are split: then they were read at 4.4 TB/s (docs/kernels/decode-attention.md). Of more
- * queries, a block computes 128 with all their keys. */
+/* Only for one query, the keys are split: then they were read at 4.4 TB/s, or 3 with large heads. Of more queries, a block
+ * computes 128 with all their keys, faster if at least half of these do not exist (docs/kernels/decode-attention.md). */
 static double time_of(const tn_kernel_row *row, const tn_attention_op *at)
 {
-    enum { ROWS = 128, PROCESSORS = 132 };
-    static const double single_bytes_per_us = 4.4e6;
-    const bool single = at->queries == 1;
+    enum { ROWS = 128, PROCESSORS = 132, LARGE = 128 };
+    static const double few_bytes_per_us = 4.4e6, large_bytes_per_us = 3e6, few_gain = 1.27;
+    const bool single = at->queries == 1, few = at->queries <= ROWS / 2;
+    const bool large = at->size > LARGE || at->value_size > LARGE;
     const double elements = (double)(at->size + at->value_size);
     const double heads = (double)at->batch * (double)at->heads;
     const double rows =
         (double)at->batch * (double)at->groups * (double)at->keys + heads * (double)at->queries;
-    const double move =
-        rows * elements * sizeof(uint16_t) / (single ? single_bytes_per_us : row->bytes_per_us);
+    const double rate = !few ? row->bytes_per_us : large ? large_bytes_per_us : few_bytes_per_us;
+    const double move = rows * elements * sizeof(uint16_t) / rate;
     const double each = 2 * ROWS * cuda_attention_keys_seen(at) * elements / rate_of(at);
     const double blocks = heads * ceil((double)at->queries / ROWS);
-    const double compute = single ? 0 : each * (blocks < PROCESSORS ? PROCESSORS : blocks);
+    const double busy = blocks < PROCESSORS ? PROCESSORS : blocks;
+    const double compute = single ? 0 : each * busy / (few ? few_gain : 1);
     return row->overhead_us + (compute > move ? compute : move);
 }
 
