@@ -2,20 +2,23 @@
 
     OMP_NUM_THREADS=N python3 bench/peers/bench_einsum.py BUILD [f32]
 
-Each is called as Python calls it, with its result made anew. NumPy gets Tenon's path; where that has steps of one operand, NumPy
-has them too. The part of Tenon's time that is Python is shown by the small equations: `tn_einsum` is the same call in C.
+Each is called as Python calls it, with its result made anew; NumPy gets Tenon's path. Tenon's extension for Python is built first.
+The time of the same call of tn_einsum, without Python, stands above each pair. Results of NumPy and PyTorch that would be views of
+the operand are copied.
 """
 
 import ctypes
 import itertools
 import statistics
 import sys
+import tempfile
 
 import package  # first: it sets the path
+import build_backend
 import numpy
 import pairs
 import tenon
-from tenon import _abi, _einsum, settings
+from tenon import _abi, _einsum, operators, settings
 from tenon._library import lib
 
 try:
@@ -42,6 +45,7 @@ CASES = (
     ("transpose", "ijk->kij", (64, 64, 64)),
     ("four-index transformation", "pqrs,pi,qj->ijrs", (16, 16, 16, 16), (16, 16), (16, 16)),
 )
+VIEWS = ("diagonal", "transpose")
 
 
 class InC:
@@ -83,10 +87,24 @@ def compare(name, ours, rival_name, rival, aim):
           f"A/A spread {100 * spread:4.1f} %  aim >= {aim:g}  {pairs.verdict(ratio, spread, aim)}", flush=True)
 
 
+def use_extension(folder):
+    """Builds the extension, as a wheel has it."""
+    if build_backend.make_extension(folder) is None:
+        return "without the extension"
+    tenon.__path__.append(folder)
+    operators._fast = operators._load_fast()
+    return "with the extension"
+
+
 def main():
+    with tempfile.TemporaryDirectory() as folder:
+        measure_all(use_extension(folder))
+
+
+def measure_all(how):
     random = numpy.random.default_rng(5)
     dtype = "float32" if "f32" in sys.argv else "float64"
-    print(f"NumPy {numpy.__version__}, PyTorch {torch and torch.__version__}, {dtype}")
+    print(f"NumPy {numpy.__version__}, PyTorch {torch and torch.__version__}, {dtype}, {how}")
     for name, equation, *shapes in CASES:
         operands = [random.standard_normal(shape).astype(dtype) for shape in shapes]
         path = ["einsum_path", *tenon.einsum_path(equation, *operands)[0]]
@@ -94,11 +112,15 @@ def main():
         times = fit(in_c)
         us = 1e6 / times * statistics.median(pairs.seconds(repeated(in_c, times)) for _ in range(9))
         print(f"{name:<26} {equation}; in C {us:9.1f} us")
+        optimize = path if len(operands) > 2 else len(operands) > 1
+        views = name in VIEWS
         compare(name, lambda: tenon.einsum(equation, *operands), "NumPy",
-                lambda: numpy.einsum(equation, *operands, optimize=path if len(operands) > 2 else bool(len(operands) > 1)), 1.5)
+                lambda: numpy.einsum(equation, *operands, optimize=optimize).copy("C") if views
+                else numpy.einsum(equation, *operands, optimize=optimize), 1.5)
         if torch:
             tensors = [torch.from_numpy(one) for one in operands]
-            compare(name, lambda: tenon.einsum(equation, *tensors), "PyTorch", lambda: torch.einsum(equation, *tensors), 1)
+            compare(name, lambda: tenon.einsum(equation, *tensors), "PyTorch",
+                    lambda: torch.einsum(equation, *tensors).clone(memory_format=torch.contiguous_format) if views else torch.einsum(equation, *tensors), 1)
 
 
 if __name__ == "__main__":

@@ -270,6 +270,50 @@ static void paths_do_not_change_results(void **state)
     }
 }
 
+/* An outer product of many elements is a matrix product, also in batches and into a transposed out. */
+static void large_outer_products_are_right(void **state)
+{
+    static const struct {
+        const char *equation;
+        int64_t shapes[2][4], out[4], strides[3];
+    } cases[] = {{"i,j->ij", {{64, -1}, {65, -1}}, {64, 65, -1}, {65, 1}},
+                 {"i,j->ij", {{64, -1}, {65, -1}}, {64, 65, -1}, {1, 64}},
+                 {"bi,bj->bij", {{1, 64, -1}, {1, 65, -1}}, {1, 64, 65, -1}, {4160, 65, 1}},
+                 {"ki,j->kji", {{2, 40, -1}, {60, -1}}, {2, 60, 40, -1}, {2400, 40, 1}}};
+    const tn_tensor *const operands[] = {&pieces[0].tensor, &pieces[1].tensor};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tn_error err = {0};
+        tn_einsum_path *path = NULL;
+        (void)dense(&pieces[0], cases[i].shapes[0]);
+        (void)dense(&pieces[1], cases[i].shapes[1]);
+        (void)dense(&result, cases[i].out);
+        memcpy(result.strides, cases[i].strides, sizeof cases[i].strides);
+        result.tensor.strides = result.strides;
+        const tn_einsum_args args = args_of(cases[i].equation, operands, 2);
+        assert_int_equal(tn_einsum_explain(NULL, &args, &path, &err), TN_OK);
+        assert_non_null(strstr(tn_einsum_path_step(path, 0)->problems[0], "matmul:f64"));
+        tn_einsum_path_release(path);
+        poison();
+        if (tn_einsum(NULL, &args, &err))
+            fail_msg("%s: %s", cases[i].equation, err.message);
+        const int64_t *shape = cases[i].out, *step = cases[i].strides;
+        const bool flat = shape[2] == -1, turned = i == 3;
+        for (int64_t at = 0; at < shape[0] * shape[1] * (flat ? 1 : shape[2]); at++) {
+            const int64_t last = at % (flat ? shape[1] : shape[2]);
+            const int64_t middle = flat ? 0 : at / shape[2] % shape[1];
+            const int64_t first = flat ? at / shape[1] : at / shape[2] / shape[1];
+            const int64_t place =
+                first * step[0] + (flat ? last : middle) * step[1] + (flat ? 0 : last) * step[2];
+            const double *a = (const double *)pieces[0].memory;
+            const double *b = (const double *)pieces[1].memory;
+            const double x = turned ? a[first * 40 + last] : a[flat ? first : middle];
+            const double y = b[turned ? middle : last];
+            assert_true(((const double *)result.memory)[place] == x * y);
+        }
+    }
+}
+
 /* A product of integers that is computed in several parts. */
 static void large_integers_are_computed_in_parts(void **state)
 {
@@ -312,6 +356,7 @@ int main(void)
         cmocka_unit_test(reversed_dimensions_are_not_copied),
         cmocka_unit_test(slices_fit_the_memory),
         cmocka_unit_test(paths_do_not_change_results),
+        cmocka_unit_test(large_outer_products_are_right),
         cmocka_unit_test(large_integers_are_computed_in_parts),
     };
     return run_suite("unit.einsum", tests);

@@ -217,13 +217,30 @@ static tn_status multiply_and_sum(executor *e, const tni_einsum_list *sum, const
     return status;
 }
 
+static double list_values(const executor *e, const tni_einsum_list *list)
+{
+    double values = 1;
+    for (int32_t i = 0; i < list->count; i++)
+        values *= (double)e->sum->size[list->index[i]];
+    return values;
+}
+
+/* Whether a product of elements is a matrix product with an inner dimension of 1 that is large enough for one:
+ * that writes its result faster. */
+static bool is_large_outer(const executor *e, const tni_einsum_groups *groups)
+{
+    const double rows = list_values(e, &groups->rows), columns = list_values(e, &groups->columns);
+    return rows >= 16 && columns >= 16 && rows * columns >= 4096;
+}
+
 static tn_status contract_views(executor *e, const tni_einsum_groups *groups,
                                 const tni_einsum_view *a, const tni_einsum_view *b,
                                 const tni_einsum_view *to, tn_error *err)
 {
-    if (groups->sum.count == 0)
+    const bool products = has_matmul(e->calls.run->out->dtype);
+    if (groups->sum.count == 0 && !(products && is_large_outer(e, groups)))
         return tni_einsum_multiply(&e->calls, a, b, to, err);
-    if (!has_matmul(e->calls.run->out->dtype))
+    if (!products)
         return multiply_and_sum(e, &groups->sum, a, b, to, err);
     return tni_einsum_matmul(&e->calls, groups, a, b, to, err);
 }
