@@ -143,8 +143,8 @@ static void OF(transform_one)(OF(slice) * s, int64_t number)
         OF(transform_dim)(s, d);
     for (int64_t row = 0; row < rows; row++)
         OF(write_line)
-        (job, s->block + row * n, fft->kind == TN_FFT_REAL_TO_COMPLEX ? half : n,
-         place_of_row(job, TN_FFT_OUT, number, row));
+    (job, s->block + row * n, fft->kind == TN_FFT_REAL_TO_COMPLEX ? half : n,
+     place_of_row(job, TN_FFT_OUT, number, row));
 }
 
 /* Bytes of the roots of all dimensions, of a slice. */

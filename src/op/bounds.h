@@ -21,6 +21,7 @@
  *     norm          (g(n) + 16) u (r + |x|) / s (1 + r^2 / s^2) |weight| + 4 u (|e| + |bias|), where
  *                   r^2 is the mean of squares and s the divisor: also allows a variance computed from
  *                   the sum of squares
+ *     fft           4 (4 + log2 n) u |scale| times the sum of the |x| of its n points
  *     rotary        4 u (|x| + |y|) max(|cos|, |sin|)
  *     attention     see attention/attention_bounds.h
  *

@@ -1,3 +1,4 @@
+/* Which passes a problem of fft has, and the memory that they need. */
 #include "fft_scheme.h"
 
 enum {
@@ -14,8 +15,7 @@ static int64_t magnitude(int64_t x)
     return x < 0 ? -x : x;
 }
 
-/* Sets the strides of the dimension `from` of a side, whose lines are along dimension d of the
- * layout. A dense ROOM has the shape of `shape`. */
+/* Returns the stride of a side along dimension d of the layouts. ROOM is dense, with IN's shape. */
 static int64_t stride_of(const tn_op *op, const tni_fft_side *side, int32_t d)
 {
     const tn_layout *in = &op->operand[TN_FFT_IN], *out = &op->operand[TN_FFT_OUT];
@@ -60,8 +60,8 @@ static void order_lines(tni_fft_pass *p)
     p->rank = p->rank > 0 ? kept + 1 : 0;
 }
 
-/* The lines along dimension d of the layouts. In the dimensions of a half spectrum, the operand that
- * both sides share has the half: IN or OUT, whichever is complex. */
+/* Finds the lines along dimension d. Of a real transform of several dimensions, there are as many as
+ * the operand with the half spectrum has. */
 static void find_lines(const tn_op *op, int32_t d, tni_fft_pass *p)
 {
     const tn_fft_op *fft = TN_PARAMS(op, fft);
