@@ -60,9 +60,9 @@ static double work_of_core(int64_t n)
 /* Takes n1 = a and n2 = b if they are the least work so far. */
 static void consider_rows(int64_t a, int64_t b, int32_t lanes, double *least, tni_fft_split *s)
 {
-    const double groups_a = (double)((b + lanes - 1) / lanes);
-    const double groups_b = (double)((a + lanes - 1) / lanes);
-    double work = groups_a * (double)a * work_of_core(a) + groups_b * (double)b * work_of_core(b);
+    const int64_t groups_a = (b + lanes - 1) / lanes, groups_b = (a + lanes - 1) / lanes;
+    double work =
+        (double)(groups_a * a) * work_of_core(a) + (double)(groups_b * b) * work_of_core(b);
     work *= 1 + 1e-4 * (double)(a > b ? a : b); /* short cores stay in the first cache */
     if (a > TNI_FFT_LANES_MOST || b > 4 * TNI_FFT_LANES_MOST || work >= *least)
         return;

@@ -83,6 +83,6 @@ void tni_fft_split_make(const tn_op *op, int32_t d, int32_t lanes, tni_fft_split
 /* Makes the tables of all dimensions, from the host's memory. Fails with TN_OUT_OF_MEMORY. */
 tn_status tni_fft_plan_make(const tn_run *run, const tni_fft_machine *machine, void **out,
                             uint64_t *out_bytes, tn_error *err);
-void tni_fft_plan_release(const tn_run *run, void *plan);
+void tni_fft_plan_release(const tn_run *run, void *made);
 
 #endif
