@@ -37,3 +37,25 @@ def test_only_needed_gradients():
     assert einsum(a, [0, 1], b, [1, 2], [0, 2], strategy="greedy").requires_grad
     with pytest.raises(tenon.errors.InvalidArgumentError, match="label 'j'"):
         einsum("ij,jk->ik", a, a)
+
+
+def test_lazily_conjugated_and_negated_tensors():
+    """Operands and gradients that PyTorch conjugates or negates when they are read."""
+    torch.manual_seed(5)
+    x, w = (torch.randn(3, 3, dtype=torch.complex128, requires_grad=True) for _ in range(2))
+    c = torch.randn(3, 3, dtype=torch.complex128)
+    losses = (lambda f: f("ij,jk->ik", x, w).conj().sum().imag,
+              lambda f: (f("ij,jk->ik", x, w).conj() * c).sum().real,
+              lambda f: (f("ij,jk->ik", x, w).mH @ c).real.sum(),
+              lambda f: f("ij,jk->ik", x.mH, w.conj()).abs().sum(),
+              lambda f: f("ij,jk->ik", x.conj().imag, w.conj().imag).sum())
+    for loss in losses:
+        ours, theirs = (torch.autograd.grad(loss(one), (x, w)) for one in (einsum, torch.einsum))
+        for one, other in zip(ours, theirs):
+            torch.testing.assert_close(one, other)
+    assert torch.autograd.gradgradcheck(lambda *given: einsum("ij,jk->ik", *given).conj().imag, (x, w))
+    assert c.conj().imag.is_neg()
+    torch.testing.assert_close(einsum("ij,jk->ik", c.conj().imag, c.imag), -(c.imag @ c.imag))
+    torch.testing.assert_close(einsum("ij,jk->ik", c.mH, c), c.mH @ c)
+    with torch.no_grad():
+        torch.testing.assert_close(einsum("ij,jk->ik", x.mH, w.conj()), x.mH @ w.conj())

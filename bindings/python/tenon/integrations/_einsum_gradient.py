@@ -36,7 +36,7 @@ def _gradient(at: int, equation: str, gradient: Tensor, operands: tuple[Tensor, 
     # Labels that the operand broadcasts are summed; those that no other has are repeated.
     kept = [label for label in own if label in present and own[label] == sizes[label]]
     text = ",".join([result, *(parts[k] for k in others)]) + "->" + "".join(kept)
-    found = einsum(text, gradient, *(operands[k].conj().resolve_conj() for k in others))
+    found = einsum(text, gradient, *(operands[k].conj() for k in others))
     for position, label in enumerate(own):
         if label not in kept:
             found = found.unsqueeze(position)
@@ -52,12 +52,17 @@ def _gradient(at: int, equation: str, gradient: Tensor, operands: tuple[Tensor, 
     return found.permute([last[label].pop(0) for label in parts[at]])
 
 
+def _plain(one: Any) -> Any:
+    """An operand in memory as it is: not lazily conjugated or negated."""
+    return one.detach().resolve_conj().resolve_neg() if isinstance(one, Tensor) else one
+
+
 class _Einsum(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, equation: str, options: dict[str, Any], *operands: Tensor) -> Tensor:
         ctx.equation = equation
         ctx.save_for_backward(*operands)
-        return _einsum.einsum(equation, *(one.detach() for one in operands), **options)
+        return _einsum.einsum(equation, *map(_plain, operands), **options)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Any, ...]:
@@ -76,4 +81,4 @@ def einsum(*given: Any, strategy: str | None = None, path: Any = None, memory_li
     if torch.is_grad_enabled() and any(isinstance(one, Tensor) and one.requires_grad for one in operands):
         result: Tensor = _Einsum.apply(equation, options, *operands)  # type: ignore[no-untyped-call]
         return result
-    return _einsum.einsum(equation, *operands, **options)
+    return _einsum.einsum(equation, *map(_plain, operands), **options)
