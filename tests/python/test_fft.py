@@ -1,5 +1,6 @@
 """tenon.fft against NumPy: every function, length, axis and norm, and what is refused."""
 import itertools
+import re
 
 import numpy
 import pytest
@@ -70,10 +71,28 @@ def test_out_and_layouts(random):
     whole = a.copy()
     assert fft.fft(whole, out=whole) is whole
     expect(whole, numpy.fft.fft(a), "in place")
-    with pytest.raises(tenon.Error, match="out: transformed dimension 0: expected 12, as in has, got 5"):
-        fft.fft(a, out=numpy.empty((6, 5, 5), "complex128"))
     assert fft.fft(numpy.empty((0, 4))).shape == (0, 4)
     assert fft.fftn(numpy.ones((2, 3)), axes=()).tolist() == numpy.ones((2, 3)).tolist()
+
+
+def test_out_does_not_choose_what_is_computed():
+    real, spectrum = numpy.ones(8), numpy.ones(5, "complex128")
+    for name, a, n, dtype, shape, wanted in (
+            ("fft", spectrum, None, "float64", (8,), "c128 of (5,), got f64 of (8,)"),
+            ("ifft", spectrum, None, "float64", (8,), "c128 of (5,), got f64 of (8,)"),
+            ("irfft", spectrum, None, "complex128", (5,), "f64 of (8,), got c128 of (5,)"),
+            ("irfft", spectrum, 9, "float64", (8,), "f64 of (9,), got f64 of (8,)"),
+            ("hfft", spectrum, 9, "float64", (8,), "f64 of (9,), got f64 of (8,)"),
+            ("rfft", real, None, "complex64", (5,), "c128 of (5,), got c64 of (5,)"),
+            ("fft", numpy.ones((6, 12)), None, "complex128", (6, 5), "c128 of (6, 12), got c128 of (6, 5)"),
+            ("irfft2", numpy.ones((3, 5), "complex128"), None, "complex128", (3, 5),
+             "f64 of (3, 8), got c128 of (3, 5)"),
+            ("fftn", numpy.ones((2,) * 4), None, "complex64", (2,) * 4, "c128 of (2, 2, 2, 2), got c64 of (2, 2, 2, 2)")):
+        with pytest.raises(tenon.Error, match=re.escape(f"out: expected {wanted}")):
+            getattr(fft, name)(a, n, out=numpy.empty(shape, dtype))
+    for dtype, shape in (("float64", (2, 3)), ("complex128", (3, 2))):
+        with pytest.raises(tenon.Error, match=re.escape("out: expected c128 of (2, 3), got ")):
+            fft.fftn(numpy.ones((2, 3)), axes=(), out=numpy.empty(shape, dtype))
 
 
 def test_refusals():

@@ -71,8 +71,15 @@ class _Operand:
         self.array, self.tensor = array, view(array)
         self.kind = kind_of(array)
 
+    def target(self, out: Any, shape: Shape, word: str) -> tuple[Any, _abi.Tensor]:
+        """`out`, or a new array. In C the output's dtype and shape say what is computed; here the function and n do."""
+        result, to = target(self.kind, self.array, self.tensor, out, shape, word)
+        if _dtypes.WORD[to.dtype] != word or to.dims != shape:
+            raise errors.invalid(f"out: expected {word} of {shape}, got {_dtypes.WORD[to.dtype]} of {to.dims}")
+        return result, to
+
     def new(self, shape: Shape, word: str) -> tuple[Any, _abi.Tensor]:
-        return target(self.kind, self.array, self.tensor, None, shape, word)
+        return self.target(None, shape, word)
 
     def take(self, made: tuple[Any, _abi.Tensor]) -> None:
         made[1].keep = (made[1].keep, made[0])
@@ -138,7 +145,7 @@ def _transform(operand: _Operand, axes: Sequence[int], kind: int, points: int, i
         shape[axes[-1]], word = points // 2 + 1, _SPECTRUM[word]
     elif kind == _TO_REAL:
         shape[axes[-1]], word = points, _REAL.get(word, "f64")
-    result, to = target(operand.kind, operand.array, operand.tensor, out, tuple(shape), word)
+    result, to = operand.target(out, tuple(shape), word)
     numbers = (c_int32 * len(axes))(*axes)
     args = make_args(_abi.FftArgs, operand.array, operand.tensor, **{"in": reference(operand.tensor)},
                      out=reference(to), axes=addressof(numbers), axes_count=len(axes), direction=int(inverse),
@@ -181,8 +188,7 @@ def _complex_call(a: Any, places: list[int], sizes: list[int | None], inverse: b
         call = _transform(operand, group, _COMPLEX, 0, inverse, norm, out if first == 0 else None)
     if call is None:  # nothing is transformed: a copy
         operand = _prepare_complex(a, (), ())
-        result, to = target(operand.kind, operand.array, operand.tensor, out, operand.tensor.dims,
-                            _dtypes.WORD[operand.tensor.dtype])
+        result, to = operand.target(out, operand.tensor.dims, _dtypes.WORD[operand.tensor.dtype])
         args = make_args(_abi.PermuteArgs, operand.array, operand.tensor, **{"in": reference(operand.tensor)},
                          out=reference(to))
         return Call("tn_permute", args, result, (operand.tensor, operand.array, to), (out,))
