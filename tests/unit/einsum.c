@@ -270,16 +270,19 @@ static void paths_do_not_change_results(void **state)
     }
 }
 
-/* An outer product of many elements is a matrix product, also in batches and into a transposed out. */
+/* An outer product of many elements is a matrix product where that needs no copies, also in batches and into a
+ * transposed out. */
 static void large_outer_products_are_right(void **state)
 {
     static const struct {
         const char *equation;
         int64_t shapes[2][4], out[4], strides[3];
-    } cases[] = {{"i,j->ij", {{64, -1}, {65, -1}}, {64, 65, -1}, {65, 1}},
-                 {"i,j->ij", {{64, -1}, {65, -1}}, {64, 65, -1}, {1, 64}},
-                 {"bi,bj->bij", {{1, 64, -1}, {1, 65, -1}}, {1, 64, 65, -1}, {4160, 65, 1}},
-                 {"ki,j->kji", {{2, 40, -1}, {60, -1}}, {2, 60, 40, -1}, {2400, 40, 1}}};
+        const char *problem;
+    } cases[] = {
+        {"i,j->ij", {{64, -1}, {65, -1}}, {64, 65, -1}, {65, 1}, "matmul:f64"},
+        {"i,j->ij", {{64, -1}, {65, -1}}, {64, 65, -1}, {1, 64}, "matmul:f64"},
+        {"bi,bj->bij", {{1, 64, -1}, {1, 65, -1}}, {1, 64, 65, -1}, {4160, 65, 1}, "matmul:f64"},
+        {"ki,j->kji", {{2, 40, -1}, {60, -1}}, {2, 60, 40, -1}, {2400, 40, 1}, "binary:f64"}};
     const tn_tensor *const operands[] = {&pieces[0].tensor, &pieces[1].tensor};
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -292,7 +295,7 @@ static void large_outer_products_are_right(void **state)
         result.tensor.strides = result.strides;
         const tn_einsum_args args = args_of(cases[i].equation, operands, 2);
         assert_int_equal(tn_einsum_explain(NULL, &args, &path, &err), TN_OK);
-        assert_non_null(strstr(tn_einsum_path_step(path, 0)->problems[0], "matmul:f64"));
+        assert_non_null(strstr(tn_einsum_path_step(path, 0)->problems[0], cases[i].problem));
         tn_einsum_path_release(path);
         poison();
         if (tn_einsum(NULL, &args, &err))
@@ -312,6 +315,43 @@ static void large_outer_products_are_right(void **state)
             assert_true(((const double *)result.memory)[place] == x * y);
         }
     }
+}
+
+/* The problem and the memory of an outer product of f32. */
+static void check_outer(const char *equation, const int64_t *shape, int32_t ndim, const char *begin)
+{
+    const tn_tensor operand = {.device_type = TN_DLPACK_CPU,
+                               .dtype = TN_F32,
+                               .ndim = ndim,
+                               .shape = (int64_t *)(uintptr_t)shape};
+    const tn_tensor *const operands[] = {&operand, &operand};
+    tn_error err = {0};
+    tn_einsum_path *path = NULL;
+    tn_einsum_path_info info = {.struct_size = sizeof info};
+    tn_einsum_args args = args_of(equation, operands, 2);
+    args.out = NULL;
+    if (tn_einsum_explain(NULL, &args, &path, &err) || tn_einsum_path_info_get(path, &info, &err))
+        fail_msg("%s", err.message);
+    assert_int_equal(info.workspace_bytes, 0);
+    const tn_einsum_step *step = tn_einsum_path_step(path, 0);
+    if (step->calls != 1 || strncmp(step->problems[0], begin, strlen(begin)) != 0)
+        fail_msg("%s: expected %s, got %s", equation, begin, step->problems[0]);
+    tn_einsum_path_release(path);
+}
+
+/* Outer products need no memory, and do not round more where matrix products may. */
+static void outer_products_need_no_memory(void **state)
+{
+    static const int64_t shape[] = {64, 64};
+    const tn_change rounded = tn_with_fp32_precision(TN_FP32_BF16);
+    tn_scope scope = {0};
+    (void)state;
+    check_outer("ab,cd->acbd", shape, 2, "binary:f32");
+    check_outer("ab,cd->abcd", shape, 2, "matmul:f32");
+    check_outer("a,b->ab", shape, 1, "matmul:f32");
+    assert_int_equal(tn_scope_enter(&scope, &rounded, 1, NULL), TN_OK);
+    check_outer("a,b->ab", shape, 1, "binary:f32");
+    tn_scope_leave(&scope);
 }
 
 /* A product of integers that is computed in several parts. */
@@ -357,6 +397,7 @@ int main(void)
         cmocka_unit_test(slices_fit_the_memory),
         cmocka_unit_test(paths_do_not_change_results),
         cmocka_unit_test(large_outer_products_are_right),
+        cmocka_unit_test(outer_products_need_no_memory),
         cmocka_unit_test(large_integers_are_computed_in_parts),
     };
     return run_suite("unit.einsum", tests);

@@ -442,6 +442,17 @@ static bool make_batch(const tni_einsum_calls *calls, const tni_einsum_list *bat
     return out->rank <= BATCH_MOST;
 }
 
+bool tni_einsum_are_matrices(tni_einsum_calls *calls, const tni_einsum_groups *groups,
+                             const tni_einsum_view *a, const tni_einsum_view *b,
+                             const tni_einsum_view *to)
+{
+    const tni_einsum_view *const views[TENSORS] = {a, b, to};
+    return make_batch(calls, &groups->batch, views, &calls->room->nest) &&
+           is_matrix(calls, a, &groups->rows, &groups->sum) &&
+           is_matrix(calls, b, &groups->sum, &groups->columns) &&
+           is_matrix(calls, to, &groups->rows, &groups->columns);
+}
+
 /* Shapes and strides of the three matrices, whose batch dimensions are those of a nest. */
 typedef struct matrices {
     int64_t shape[TENSORS][TN_OP_RANK_MAX];

@@ -85,6 +85,10 @@ tn_status tni_einsum_reduce(tni_einsum_calls *calls, const tni_einsum_view *from
 /* to = 0. */
 tn_status tni_einsum_clear(tni_einsum_calls *calls, const tni_einsum_view *to, tn_error *err);
 
+/* Whether tni_einsum_matmul needs no copies. */
+bool tni_einsum_are_matrices(tni_einsum_calls *calls, const tni_einsum_groups *groups,
+                             const tni_einsum_view *a, const tni_einsum_view *b,
+                             const tni_einsum_view *to);
 /* to = the matrix products of a and b. */
 tn_status tni_einsum_matmul(tni_einsum_calls *calls, const tni_einsum_groups *groups,
                             const tni_einsum_view *a, const tni_einsum_view *b,

@@ -226,21 +226,26 @@ static double list_values(const executor *e, const tni_einsum_list *list)
 }
 
 /* Whether a product of elements is a matrix product with an inner dimension of 1 that is large enough for one:
- * that writes its result faster. */
-static bool is_large_outer(const executor *e, const tni_einsum_groups *groups)
+ * on CPUs, that writes its result faster. It copies nothing, so the memory that is needed does not depend on the
+ * setting, and it rounds as a product of elements does. */
+static bool is_large_outer(executor *e, const tni_einsum_groups *groups, const tni_einsum_view *a,
+                           const tni_einsum_view *b, const tni_einsum_view *to)
 {
     const double rows = list_values(e, &groups->rows), columns = list_values(e, &groups->columns);
-    return rows >= 16 && columns >= 16 && rows * columns >= 4096;
+    return e->calls.device_type == TN_DLPACK_CPU && has_matmul(e->calls.run->out->dtype) &&
+           rows >= 16 && columns >= 16 && rows * columns >= 4096 &&
+           tn_setting_resolved(e->calls.run->context, TN_SETTING_MKLDNN_MATMUL_FP32_PRECISION) ==
+               TN_FP32_IEEE &&
+           tni_einsum_are_matrices(&e->calls, groups, a, b, to);
 }
 
 static tn_status contract_views(executor *e, const tni_einsum_groups *groups,
                                 const tni_einsum_view *a, const tni_einsum_view *b,
                                 const tni_einsum_view *to, tn_error *err)
 {
-    const bool products = has_matmul(e->calls.run->out->dtype);
-    if (groups->sum.count == 0 && !(products && is_large_outer(e, groups)))
+    if (groups->sum.count == 0 && !is_large_outer(e, groups, a, b, to))
         return tni_einsum_multiply(&e->calls, a, b, to, err);
-    if (!products)
+    if (!has_matmul(e->calls.run->out->dtype))
         return multiply_and_sum(e, &groups->sum, a, b, to, err);
     return tni_einsum_matmul(&e->calls, groups, a, b, to, err);
 }
