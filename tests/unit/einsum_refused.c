@@ -1,6 +1,8 @@
 /* einsum: equations and arguments, accepted and refused. */
 #include "einsum_cases.h"
 
+#include <time.h>
+
 static void expect_shape(const char *equation, const tn_tensor *const *operands, int32_t count,
                          const int64_t *sizes)
 {
@@ -64,8 +66,8 @@ static void wrong_equations_are_refused(void **state)
     expect_equation("ij,jk->ik", two, 0, "expected 1 to 4096 operands, got 0");
     expect_equation("ij,jk->ik", two, -1, "expected 1 to 4096 operands, got -1");
     expect_equation("ij,jk,kl->ik", two, 3, "operand 2: the tensor is NULL");
-    expect_equation("ij,jk,kl->ik", two, 2, "has more than 2 operands, and count is 2");
-    expect_equation("ij->ij", two, 2, "has 1 operands, and count is 2");
+    expect_equation("ij,jk,kl->ik", two, 2, "\"ij,jk,kl->ik\": expected 3 operands, got 2");
+    expect_equation("ij->ij", two, 2, "\"ij->ij\": expected 1 operands, got 2");
     expect_equation("i,jk->ik", two, 2, "operand 0 has 2 dimensions, and its part of");
     expect_equation("ijk...,jk->ik", two, 2, "operand 0 has 2 dimensions");
     expect_equation("i1,jk->ik", two, 2,
@@ -191,6 +193,35 @@ static void largest_strides_are_explained(void **state)
     }
 }
 
+/* A limit that no slices fit in is found without a search of slices. */
+static void hopeless_limits_fail_soon(void **state)
+{
+    enum { COUNT = 200, BYTES = 5 };
+    static char equation[COUNT * BYTES + 3];
+    const tn_tensor *operands[COUNT];
+    const clock_t begin = clock();
+    (void)state;
+    for (int i = 0; i < COUNT; i++) { /* a ring; labels are U+0100 to U+01C7 */
+        const int labels[] = {0x100 + i, 0x100 + (i + 1) % COUNT};
+        for (int k = 0; k < 2; k++) {
+            equation[BYTES * i + 2 * k] = (char)(0xC0 | labels[k] >> 6);
+            equation[BYTES * i + 2 * k + 1] = (char)(0x80 | (labels[k] & 63));
+        }
+        equation[BYTES * i + 4] = ',';
+        operands[i] = dense(&pieces[0], SIZES(8, 8));
+    }
+    memcpy(equation + COUNT * BYTES - 1, "->", 3);
+    dense(&result, SIZES(1));
+    result.tensor.ndim = 0;
+    tn_einsum_args args = args_of(equation, operands, COUNT);
+    args.memory_limit = 1;
+    args.strategy = "greedy";
+    expect_refused(&args, TN_OUT_OF_MEMORY, "which no slices fit in");
+    const double seconds = (double)(clock() - begin) / CLOCKS_PER_SEC;
+    if (seconds > 3)
+        fail_msg("expected at most 3 s of processor time, got %g s", seconds);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -199,6 +230,7 @@ int main(void)
         cmocka_unit_test(wrong_arguments_are_refused),
         cmocka_unit_test(one_operand_has_a_path_without_pairs),
         cmocka_unit_test(largest_strides_are_explained),
+        cmocka_unit_test(hopeless_limits_fail_soon),
     };
     return run_suite("unit.einsum_refused", tests);
 }

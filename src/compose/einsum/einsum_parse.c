@@ -284,6 +284,14 @@ static tn_status read_out(parser *p)
     return TN_OK;
 }
 
+static int32_t count_parts(const char *equation)
+{
+    int32_t count = 1;
+    for (; *equation && *equation != '-' && count < INT32_MAX; equation++)
+        count += *equation == ',';
+    return count;
+}
+
 static tn_status read_all(parser *p)
 {
     tni_einsum *sum = p->sum;
@@ -292,14 +300,14 @@ static tn_status read_all(parser *p)
     int32_t term = 0;
     for (; end == COMMA && !status; term++) {
         if (term == sum->terms)
-            return FAIL(p, "equation \"%.200s\" has more than %d operands, and count is %d",
-                        p->text, (int)sum->terms, (int)sum->terms);
+            return FAIL(p, "equation \"%.200s\": expected %d operands, got %d", p->text,
+                        (int)count_parts(p->text), (int)sum->terms);
         status = read_operand(p, term, &end);
     }
     if (status)
         return status;
     if (term < sum->terms)
-        return FAIL(p, "equation \"%.200s\" has %d operands, and count is %d", p->text, (int)term,
+        return FAIL(p, "equation \"%.200s\": expected %d operands, got %d", p->text, (int)term,
                     (int)sum->terms);
     return end == ARROW ? read_out(p) : imply_out(p);
 }

@@ -121,16 +121,17 @@ static tn_status divide_best(const tn_tensor *tensors, const tni_einsum_order *o
 {
     int32_t best = -1;
     double least = INFINITY;
+    const double count = s->count;
     tn_status status = TN_OK;
     for (int32_t i = 0; i < s->whole->indices && !status; i++) {
         const int64_t left = s->whole->size[i] / s->parts[i], before = s->parts[i];
         const int64_t factor = left > 1 && left < INT32_MAX ? least_factor(left) : 0;
-        if (!factor)
+        if (!factor || count * (double)factor > slices_most)
             continue;
         s->parts[i] *= factor;
         status = evaluate(tensors, order, s, err);
         const double weight = (double)s->bytes * s->cost;
-        if (!status && weight < least && s->count <= slices_most) {
+        if (!status && weight < least) {
             least = weight;
             best = i;
         }
@@ -142,6 +143,20 @@ static tn_status divide_best(const tn_tensor *tensors, const tni_einsum_order *o
     return status ? status : evaluate(tensors, order, s, err);
 }
 
+/* Whether slices of one element each need no more than the limit: no others need less, except of the result
+ * that is added. */
+static tn_status check_least(const tn_tensor *tensors, const tni_einsum_order *order,
+                             tni_einsum_slices *s, bool *out_fits, tn_error *err)
+{
+    for (int32_t i = 0; i < s->whole->indices; i++)
+        s->parts[i] = s->whole->size[i] > 0 ? s->whole->size[i] : 1;
+    const tn_status status = evaluate(tensors, order, s, err);
+    *out_fits = s->added <= s->args.memory_limit;
+    for (int32_t i = 0; i < s->whole->indices; i++)
+        s->parts[i] = 1;
+    return status;
+}
+
 tn_status tni_einsum_slice(const tn_einsum_args *args, const tn_tensor *tensors,
                            const tni_einsum *whole, const tni_einsum_order *order,
                            tni_einsum_slices *out, tn_error *err)
@@ -149,8 +164,9 @@ tn_status tni_einsum_slice(const tn_einsum_args *args, const tn_tensor *tensors,
     *out = (tni_einsum_slices){0};
     tn_status status = init_slices(args, tensors, whole, out, err);
     if (!status)
+        status = check_least(tensors, order, out, &out->divided, err);
+    if (!status)
         status = evaluate(tensors, order, out, err);
-    out->divided = true;
     while (!status && out->divided && out->bytes > args->memory_limit)
         status = divide_best(tensors, order, out, err);
     out->fits = !status && out->bytes <= args->memory_limit;
