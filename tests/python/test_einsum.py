@@ -148,6 +148,22 @@ def test_what_is_no_equation():
             tenon.einsum(*given)
 
 
+def test_labels_and_paths_of_wrong_types():
+    a = numpy.ones((2, 2))
+    for given, words in (((a, [0, "b"]), "labels of operand 0: expected a list of integers, got str"),
+                         ((a, [0, 1], a, [1, 2.5], [0]), "labels of operand 1: expected a list of integers, got float"),
+                         ((a, [0, 1], [None]), "labels of out: expected a list of integers, got NoneType")):
+        with pytest.raises(TypeError, match=words):
+            tenon.einsum(*given)
+    for path, words in (("greedy", "got str; strategy= takes names"), (3, "path: expected .*, got int"),
+                        ([3], "path: expected a tuple of positions for each step, got int")):
+        with pytest.raises(TypeError, match=words):
+            tenon.einsum("ij,jk->ik", a, a, path=path)
+    theirs = numpy.einsum_path("ij,jk,kl->il", a, a, a)[0]
+    assert theirs[0] == "einsum_path"
+    assert numpy.array_equal(tenon.einsum("ij,jk,kl->il", a, a, a, path=theirs), a @ a @ a)
+
+
 def test_contract_takes_what_numpy_has(random):
     """contract: numbers, lists, several dtypes, bool, order, casting, any labels, and an out that is an operand."""
     from tenon import _opt_einsum
@@ -231,8 +247,14 @@ def test_random_search_has_a_time():
     shapes = [(2, 3)] * 26
     greedy = tenon.einsum_path(chain, *shapes, strategy="greedy")[1].opt_cost
     assert tenon.einsum_path(chain, *shapes, strategy="random-greedy", search_time=0.02)[1].opt_cost <= greedy
-    with pytest.raises(tenon.errors.InvalidArgumentError, match="search_time"):
-        tenon.einsum_path(chain, *shapes, strategy="random-greedy", search_time=-1)
+    a = numpy.ones((2, 2))
+    for wrong in (-1, 1e10, float("nan"), float("inf")):
+        for function in (tenon.einsum, tenon.einsum_path):
+            with pytest.raises(tenon.errors.InvalidArgumentError, match="search_time: expected seconds from 0 to 9e9, got"):
+                function("ij,jk->ik", a, a, search_time=wrong)
+    for options in (dict(seed=-1), dict(seed="x"), dict(search_time="x")):
+        with pytest.raises((tenon.errors.InvalidArgumentError, TypeError), match=[*options][0]):
+            tenon.einsum("ij,jk->ik", a, a, **options)
 
 
 def test_tensors_of_torch(random):

@@ -400,9 +400,10 @@ static PyMethodDef methods[] = {
     METHOD(einsum, "einsum(context, equation, out, operand, ...): its result, or NotImplemented."),
     METHOD(bind, "bind(matmul, attention, einsum, einsum_shape, wrap): what is called."),
     {"served", served, METH_NOARGS, "How many calls were not left to Python."},
-    METHOD(teach,
-           "teach(types, empty, gradients, forward, wrote): see arrays of the types; whether "
-           "that can be."),
+    METHOD(
+        teach,
+        "teach(types, empty, gradients, forward, wrote, storage): see arrays of the types; whether "
+        "that can be."),
     {NULL, NULL, 0, NULL},
 };
 

@@ -81,6 +81,15 @@ def _symbol(label: Any) -> str:
     return chr(0xC0 + number - 52)
 
 
+def _symbols(what: str, labels: Any) -> str:
+    """The characters of a list of integer labels; `what` is its name in messages."""
+    try:
+        return "".join(map(_symbol, labels))
+    except TypeError:
+        wrong = next((one for one in labels if one is not Ellipsis and not hasattr(one, "__index__")), labels)
+        raise TypeError(f"{what}: expected a list of integers, got {type(wrong).__name__}") from None
+
+
 def _parse(given: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
     """Equation and operands of `("ij->i", x)`, or of the form `(x, [0, 1], [0])`."""
     if not given:
@@ -94,16 +103,21 @@ def _parse(given: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
         raise TypeError('einsum: expected an equation such as "ij,jk->ik", or operands that are each followed by their labels; '
                         f"got {type(given[0]).__name__} first")
     pairs = len(given) // 2
-    parts = ["".join(map(_symbol, labels)) for labels in given[1:2 * pairs:2]]
-    equation = ",".join(parts) + ("->" + "".join(map(_symbol, given[-1])) if len(given) % 2 else "")
+    parts = [_symbols(f"labels of operand {at}", labels) for at, labels in enumerate(given[1:2 * pairs:2])]
+    equation = ",".join(parts) + ("->" + _symbols("labels of out", given[-1]) if len(given) % 2 else "")
     return equation, given[:2 * pairs:2]
 
 
 def _numbers(path: Any, count: int) -> list[int]:
-    """The steps of a path as C has them: pairs, and (position, -1) for one operand. More operands than two are contracted
+    """The steps of a path as C has them: pairs, and (position, -1) for one operand. NumPy's begin with "einsum_path". More operands than two are contracted
     from left to right."""
+    if isinstance(path, str) or not hasattr(path, "__iter__"):
+        raise TypeError(f"path: expected a list of tuples of positions, got {type(path).__name__}; strategy= takes names")
     numbers = []
-    for step in path:
+    steps = [*path]
+    for step in steps[1:] if steps and isinstance(steps[0], str) and steps[0] == "einsum_path" else steps:
+        if isinstance(step, str) or not hasattr(step, "__iter__"):
+            raise TypeError(f"path: expected a tuple of positions for each step, got {type(step).__name__}")
         at = sorted(_given.number("path", one, 0, 4096) for one in step)
         if not at:
             raise errors.invalid(f"path: expected positions in each step, got {path}")
@@ -112,6 +126,13 @@ def _numbers(path: Any, count: int) -> list[int]:
             numbers += (one - done, count - done)
         count -= len(at) - 1
     return numbers
+
+
+def _nanoseconds(search_time: float | None) -> int:
+    seconds = 0.0 if search_time is None else _given.real("search_time", search_time)
+    if not 0 <= seconds <= 9e9:
+        raise errors.invalid(f"search_time: expected seconds from 0 to 9e9, got {search_time}")
+    return round(seconds * 1e9)
 
 
 def _make_args(equation: str, tensors: Sequence[_abi.Tensor], strategy: str | None, path: Any,
@@ -125,7 +146,7 @@ def _make_args(equation: str, tensors: Sequence[_abi.Tensor], strategy: str | No
     args.strategy = word
     args.memory_limit = _given.number("memory_limit", memory_limit or 0, 0, 2**64 - 1)
     args.seed = _given.number("seed", seed, 0, 2**64 - 1)
-    args.search_ns = _given.number("search_time", round((search_time or 0) * 1e9), 0, 2**63 - 1)
+    args.search_ns = _nanoseconds(search_time)
     numbers = None
     if path is not None:
         flat = _numbers(path, len(tensors))
@@ -171,7 +192,8 @@ def einsum(*given: Any, out: Any = None, strategy: str | None = None, path: Any 
     >>> float(tenon.einsum(a, [0, 1], b, [1, 2])[0, 0])
     3.0
     """
-    if operators._fast is not None and strategy is None and path is None and not memory_limit and len(given) > 1:
+    if (operators._fast is not None and strategy is None and path is None and not memory_limit and seed == 0
+            and search_time is None and len(given) > 1):
         result = operators._fast.einsum(settings.context(), given[0], out, *given[1:])
         if result is not NotImplemented:
             return result
