@@ -58,8 +58,10 @@ static tn_status parse_shape(const char *text, operands *out, const char **out_e
 static void print_labels(const char *equation, int32_t part)
 {
     size_t size;
+    char term[4 * TN_TENSOR_NDIM_MAX + 1];
     const char *labels = einsum_labels(equation, part, &size);
-    printf("%.*s", (int)size, labels);
+    snprintf(term, sizeof term, "%.*s", (int)size, labels);
+    printf("%s", text_clean(term));
 }
 
 /* Prints a term, indented by its level in the tree. `lines` has a bit for each level with parts still to be
