@@ -334,6 +334,27 @@ static void numbers_are_those_of_the_definition(void **state)
     tn_decision_release(decision);
 }
 
+/* The reference would take days for some of these. */
+static void no_length_is_left_to_the_reference(void **state)
+{
+    static const char *const problems[] = {
+        "fft:c64:shape=67108865@cpu:0",   "fft:c128:shape=134217728@cpu:0",
+        "fft:c64:shape=40000003@cpu:0",   "fft:f32:shape=80000006@cpu:0",
+        "fft:c64:shape=887503681@cpu:0", /* 31^6: the factors are far apart */
+        "fft:c64:shape=1073741824@cpu:0", "fft:c64:shape=2147483647@cpu:0",
+        "fft:f64:shape=2147483646@cpu:0"};
+    tn_error err;
+    (void)state;
+    for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
+        tn_decision *decision = NULL;
+        assert_int_equal(tn_explain(NULL, problems[i], &decision, &err), TN_OK);
+        const tn_candidate *chosen = tn_decision_candidate(decision, 0);
+        if (chosen->why || strcmp(chosen->kernel, "cpu.fft.ref") == 0)
+            fail_msg("%s: expected a kernel that is fast, got %s", problems[i], chosen->kernel);
+        tn_decision_release(decision);
+    }
+}
+
 /* Not a number in one transform leaves the others of the batch as they are; an empty batch is nothing. */
 static void transforms_of_a_batch_are_apart(void **state)
 {
@@ -369,6 +390,7 @@ int main(void)
         cmocka_unit_test(dtypes_and_shapes_are_checked),
         cmocka_unit_test(problems_have_a_text),
         cmocka_unit_test(numbers_are_those_of_the_definition),
+        cmocka_unit_test(no_length_is_left_to_the_reference),
         cmocka_unit_test(transforms_of_a_batch_are_apart),
     };
     return run_suite("unit.op_fft", tests);

@@ -1,21 +1,6 @@
 /* Kernels of fft. */
 #include "fft_scheme.h"
 
-/* A line that cannot be split into cores, nor its convolution. */
-static tn_status admit_fft(const tn_query *query, const tni_fft_machine *machine, tn_refusal *why)
-{
-    const tn_fft_op *fft = TN_PARAMS(query->op, fft);
-    const int32_t lanes = tni_fft_lanes(machine, tni_fft_is_wide(query->op));
-    for (int32_t d = 0; d < fft->dims; d++) {
-        tni_fft_split split;
-        tni_fft_split_make(query->op, d, lanes, &split);
-        if (split.n1 || split.m <= TNI_FFT_LANES_MOST)
-            continue;
-        return tn_refuse(why, TN_REFUSE_SHAPE, "length", TNI_FFT_LANES_MOST, fft->length[d]);
-    }
-    return TN_OK;
-}
-
 /* ROOM, and a slice for each thread. */
 static uint64_t workspace_of_fft(const tn_query *query, const tni_fft_machine *machine)
 {
@@ -51,11 +36,6 @@ static const tn_dtype dtypes[] = {TN_F32, TN_C64, TN_F64, TN_C128, 0};
 #define ROW(isa, needs, bytes, many, rate)                                                         \
     tni_fft_compute tni_cpu_fft_f32_##isa, tni_cpu_fft_f64_##isa;                                  \
     static const tni_fft_machine machine_##isa = {bytes, many};                                    \
-    static tn_status admit_##isa(const tn_kernel_row *row, const tn_query *query, tn_refusal *why) \
-    {                                                                                              \
-        (void)row;                                                                                 \
-        return admit_fft(query, &machine_##isa, why);                                              \
-    }                                                                                              \
     static uint64_t workspace_##isa(const tn_kernel_row *row, const tn_query *query)               \
     {                                                                                              \
         (void)row;                                                                                 \
@@ -85,7 +65,6 @@ static const tn_dtype dtypes[] = {TN_F32, TN_C64, TN_F64, TN_C128, 0};
         .flops_per_us = (rate),                                                                    \
         .bytes_per_us = 6e3,                                                                       \
         .overhead_us = 0.2,                                                                        \
-        .admit = admit_##isa,                                                                      \
         .workspace = workspace_##isa,                                                              \
         .plan = plan_##isa,                                                                        \
         .plan_release = tni_fft_plan_release,                                                      \

@@ -64,20 +64,19 @@ static void consider_rows(int64_t a, int64_t b, int32_t lanes, double *least, tn
     double work =
         (double)(groups_a * a) * work_of_core(a) + (double)(groups_b * b) * work_of_core(b);
     work *= 1 + 1e-4 * (double)(a > b ? a : b); /* short cores stay in the first cache */
-    if (a > TNI_FFT_LANES_MOST || b > 4 * TNI_FFT_LANES_MOST || work >= *least)
+    if (work >= *least)
         return;
     *least = work;
     s->n1 = a, s->n2 = b;
 }
 
-/* Finds the n1 and n2 that waste the fewest lanes. */
+/* Finds the n1 and n2 that waste the fewest lanes. A smooth m of up to 2^32 always has two: the
+ * larger is at most the root of m and of its largest prime, multiplied. */
 static void choose_rows(int32_t lanes, tni_fft_split *s)
 {
     double least = INFINITY;
     s->n1 = s->n2 = 0;
-    if (s->m > UINT32_MAX)
-        return;
-    for (uint32_t a = 2, m = (uint32_t)s->m; a <= TNI_FFT_LANES_MOST * 2 && a <= m / a; a++) {
+    for (int64_t a = 2, m = s->m; a <= m / a; a++) {
         if (m % a != 0)
             continue;
         consider_rows(a, m / a, lanes, &least, s);
@@ -108,11 +107,6 @@ static void split_number(int64_t n, int32_t lanes, tni_fft_split *s)
     s->chirps = !is_smooth(n);
     if (s->chirps)
         s->m = find_smooth(2 * n - 1);
-    choose_rows(lanes, s);
-    if (s->n1 || s->m <= TNI_FFT_LANES_MOST || s->chirps)
-        return;
-    s->chirps = true; /* smooth, but without two factors of fitting sizes */
-    s->m = find_smooth(2 * n - 1);
     choose_rows(lanes, s);
 }
 

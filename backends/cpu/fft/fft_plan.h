@@ -18,7 +18,7 @@
 enum {
     TNI_FFT_PASSES = 32,
     TNI_FFT_PRIME_MOST = 31,  /* radices above 8 are primes up to this */
-    TNI_FFT_LANES_MOST = 4096 /* longest core: its cells stay in the second cache */
+    TNI_FFT_LANES_MOST = 4096 /* longest of whole lines: its cells stay in the second cache */
 };
 
 /* The numbers of a core or a length, real and imaginary part alternating, are float for f32 and
