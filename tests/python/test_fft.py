@@ -39,7 +39,7 @@ def test_lengths(random):
 
 def test_blocks(random):
     places = [(None, None), ((3, 9), (0, 1)), ((2, 3, 7, 9), (2, 0, 1, 3)), ((5,), (0,)), ((3, 4, 5), (1, 0, 1)),
-              (None, (-1, 0)), ((6, -1), (1, 2))]
+              (None, (-1, 0)), ((6, -1), (1, 2)), (None, (1, 1)), (None, (1, 0, 1)), (None, (3, 2, 1, 0, 1))]
     for name, (s, axes), norm in itertools.product(BLOCKS, places, (None, "ortho")):
         a = input_of(random, name, (4, 6, 5, 8))
         given = {"norm": norm, **({"s": s} if s else {}), **({"axes": axes} if axes else {})}
@@ -47,6 +47,13 @@ def test_blocks(random):
         if s:  # NumPy 1 does not have -1
             given["s"] = [a.shape[axis] if size == -1 else size for size, axis in zip(s, axes)]
         expect(found, getattr(numpy.fft, name)(a, **given), (name, given))
+
+
+def test_an_axis_three_times(random):
+    for name in ("fftn", "ifftn", "irfftn", "irfft2"):  # NumPy 1 takes the axes of rfftn in another order
+        a = input_of(random, name, (4, 6, 5))
+        given = {"s": (3, 4, 7, 5), "axes": (1, 0, 1, 1)}
+        expect(getattr(fft, name)(a, **given), getattr(numpy.fft, name)(a, **given), name)
 
 
 def test_dtypes(random):
@@ -74,6 +81,8 @@ def test_out_and_layouts(random):
     whole = a.copy()
     assert fft.fft(whole, out=whole) is whole
     expect(whole, numpy.fft.fft(a), "in place")
+    with pytest.raises(tenon.Error, match="a shares memory with out"):
+        fft.fft(whole[1:], out=whole[:-1])
     assert fft.fft(numpy.empty((0, 4))).shape == (0, 4)
     assert fft.fftn(numpy.ones((2, 3)), axes=()).tolist() == numpy.ones((2, 3)).tolist()
 
@@ -103,7 +112,9 @@ def test_refusals():
     for call, message in (
             (lambda: fft.fft(a, 0), "n: expected at least 1 point, got 0"),
             (lambda: fft.fft(a, -2), "n: expected at least 1 point, got -2"),
-            (lambda: fft.irfft(numpy.ones(1)), "n: expected at least 1 point, got 0"),
+            (lambda: fft.irfft(numpy.ones(1)), "axis 0: expected at least 2 numbers, got 1; give the length"),
+            (lambda: fft.irfft(numpy.ones((3, 0)), axis=-1), "axis 1: expected at least 2 numbers, got 0; give"),
+            (lambda: fft.hfft(numpy.ones(1)), "axis 0: expected at least 2 numbers, got 1; give the length"),
             (lambda: fft.fft(a, 2 ** 31), "n: expected at most 2147483647 points, got 2147483648"),
             (lambda: fft.fft(a, axis=2), "axis: expected -2 to 1, got 2"),
             (lambda: fft.fft(numpy.float64(1)), "axis: expected an array with dimensions, got a scalar"),

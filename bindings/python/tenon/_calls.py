@@ -180,7 +180,7 @@ def run(ready: Call) -> Any:
         else:
             call(function, settings.context(), byref(args))
     except errors.Error as error:
-        _rename_in(error)
+        _rename_in(error, "a" if ready.name == "tn_fft" else "x")
         raise
     for out in ready.outs:
         if out is not None:
@@ -188,11 +188,11 @@ def run(ready: Call) -> Any:
     return ready.result
 
 
-def _rename_in(error: errors.Error) -> None:
+def _rename_in(error: errors.Error, name: str) -> None:
     """The operand that C calls "in" has another name here."""
     named = re.match(r"(\S+: )?in(?=[ :])", error.message)
     if named:
-        error.message = f"{named[1] or ''}x{error.message[named.end():]}"
+        error.message = f"{named[1] or ''}{name}{error.message[named.end():]}"
         error.args = (error.message,)
 
 

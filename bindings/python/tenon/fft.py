@@ -136,6 +136,12 @@ def _plan_axes(a: Any, s: Any, axes: Any) -> tuple[list[int], list[int | None]]:
                     for place, one in zip(places, s)]
 
 
+def _sizes_in(a: Any, places: Sequence[int], sizes: Sequence[int | None]) -> list[int | None]:
+    """The sizes with those of the array itself where none is given: an axis that is there twice may change on the way."""
+    dims = view(a).dims
+    return [dims[place] if size is None else size for place, size in zip(places, sizes)]
+
+
 def _transform(operand: _Operand, axes: Sequence[int], kind: int, points: int, inverse: bool, norm: Any,
                out: Any) -> Call:
     """The call for at most three dimensions. `points` is the length of the last one in real numbers."""
@@ -215,7 +221,7 @@ def _forward_real(a: Any, places: list[int], sizes: list[int | None], inverse: b
     if not rest:
         return call
     run(call)
-    return _complex_call(call.result, places[:rest], sizes[:rest], inverse, norm, out)
+    return _complex_call(call.result, places[:rest], _sizes_in(a, places[:rest], sizes[:rest]), inverse, norm, out)
 
 
 def _backward_real(a: Any, places: list[int], sizes: list[int | None], inverse: bool, norm: Any, out: Any) -> Call:
@@ -224,13 +230,16 @@ def _backward_real(a: Any, places: list[int], sizes: list[int | None], inverse: 
         raise errors.invalid("axes: expected at least one axis to transform, got none")
     group = _groups(places)[-1]
     rest = len(places) - len(group)
-    if rest:
-        call = _complex_call(a, places[:rest], sizes[:rest], inverse, norm, None)
+    sizes = [*_sizes_in(a, places[:-1], sizes[:-1]), sizes[-1]]
+    if rest:  # from the first to the last, unlike fftn
+        call = _complex_call(a, places[:rest][::-1], sizes[:rest][::-1], inverse, norm, None)
         run(call)
         a = call.result
     dims = view(a).dims
     points = sizes[-1] if sizes[-1] is not None else 2 * (dims[places[-1]] - 1)
-    _length("n", points)
+    if points < 1:
+        raise errors.invalid(f"axis {places[-1]}: expected at least 2 numbers, got {dims[places[-1]]}; give the length")
+    _length(f"dimension {places[-1]}", points)
     halves = [*sizes[rest:-1], points // 2 + 1]
     operand = _prepare_complex(a, group, halves)
     return _transform(operand, group, _TO_REAL, points, inverse, norm, out)
