@@ -301,11 +301,12 @@ static tn_status begin_call(const tn_context *context, const tn_einsum_args *arg
         status = tni_einsum_search(args, strategy, &c->sum, &c->order, err);
         if (!status)
             status = measure(c, err);
-        if (!status)
-            c->plan = tni_einsum_plan_keep(&key, &c->sum, &c->order, c->bytes);
     }
     if (!status && args->memory_limit && c->bytes > args->memory_limit)
-        status = tni_einsum_slice(args, c->operands, &c->sum, &c->order, &c->slices, err);
+        status = tni_einsum_slice(args, c->operands, &c->sum, &c->order,
+                                  c->plan ? c->plan->parts : NULL, &c->slices, err);
+    if (!status && !c->plan)
+        c->plan = tni_einsum_plan_keep(&key, &c->sum, &c->order, c->bytes, c->slices.parts);
     return status;
 }
 

@@ -156,6 +156,7 @@ typedef struct tni_einsum_plan {
     tni_einsum sum;
     tni_einsum_order order;
     uint64_t bytes; /* of intermediate results */
+    int64_t *parts; /* of each index, if the call is computed in slices; or NULL */
     int64_t users;  /* the cache and calls */
     size_t key_size;
     unsigned char key[];
@@ -168,10 +169,11 @@ void tni_einsum_key_make(const tn_einsum_args *args, int32_t strategy, const tn_
 /* Returns the plan of a key, which the caller releases; NULL if there is none. Thread-safety: Safe. */
 tni_einsum_plan *tni_einsum_plan_find(const tni_einsum_key *key);
 
-/* Makes a plan, which the caller releases, from a sum and an order, which it then owns. Returns NULL if the
- * key does not fit or memory is lacking. Thread-safety: Safe. */
+/* Makes a plan, which the caller releases, from a sum and an order, which it then owns, and a copy of `parts`,
+ * which may be NULL. Returns NULL if the key does not fit or memory is lacking. Thread-safety: Safe. */
 tni_einsum_plan *tni_einsum_plan_keep(const tni_einsum_key *key, const tni_einsum *sum,
-                                      const tni_einsum_order *order, uint64_t bytes);
+                                      const tni_einsum_order *order, uint64_t bytes,
+                                      const int64_t *parts);
 void tni_einsum_plan_release(tni_einsum_plan *plan); /* accepts NULL */
 
 /* A step of an explanation, and its memory. */
@@ -236,10 +238,11 @@ typedef struct tni_einsum_slices {
 } tni_einsum_slices;
 
 /* Divides indices until the memory is within args->memory_limit; out->fits is whether that was possible.
- * `tensors` are the operands and out. The caller releases *out, also if this fails. */
+ * `tensors` are the operands and out; `parts`, if not NULL, are those of an earlier call, which are not searched
+ * again. The caller releases *out, also if this fails. */
 tn_status tni_einsum_slice(const tn_einsum_args *args, const tn_tensor *tensors,
                            const tni_einsum *whole, const tni_einsum_order *order,
-                           tni_einsum_slices *out, tn_error *err);
+                           const int64_t *parts, tni_einsum_slices *out, tn_error *err);
 void tni_einsum_slices_release(tni_einsum_slices *slices);
 
 /* Computes all slices; `run` is that of the whole call. */

@@ -46,6 +46,7 @@ void tni_einsum_key_make(const tn_einsum_args *args, int32_t strategy, const tn_
     add_number(out, args->count);
     add_number(out, strategy);
     add_number(out, (int64_t)args->seed);
+    add_number(out, (int64_t)args->memory_limit);
     add_number(out, args->path ? args->path_count : -1);
     if (args->path && args->path_count > 0)
         add(out, args->path, 2 * (size_t)args->path_count * sizeof *args->path);
@@ -94,17 +95,26 @@ void tni_einsum_plan_release(tni_einsum_plan *plan)
         return;
     tni_einsum_release(&plan->sum);
     tni_einsum_order_release(&plan->order);
+    tni_release(plan->parts);
     tni_release(plan);
 }
 
 tni_einsum_plan *tni_einsum_plan_keep(const tni_einsum_key *key, const tni_einsum *sum,
-                                      const tni_einsum_order *order, uint64_t bytes)
+                                      const tni_einsum_order *order, uint64_t bytes,
+                                      const int64_t *parts)
 {
+    const size_t indices = (size_t)sum->indices;
     tni_einsum_plan *made = key->fits ? tni_alloc(sizeof *made + key->size) : NULL;
-    if (!made)
+    int64_t *copy = made && parts ? tni_alloc((indices + 1) * sizeof *copy) : NULL;
+    if (!made || (parts && !copy)) {
+        tni_release(made);
         return NULL;
+    }
+    if (copy)
+        memcpy(copy, parts, indices * sizeof *copy);
     const size_t slot = slot_of(key);
-    *made = (tni_einsum_plan){.sum = *sum, .order = *order, .bytes = bytes, .users = 2};
+    *made =
+        (tni_einsum_plan){.sum = *sum, .order = *order, .bytes = bytes, .parts = copy, .users = 2};
     made->key_size = key->size;
     memcpy(made->key, key->bytes, key->size);
     tni_fork_lock_acquire(&cache.lock);

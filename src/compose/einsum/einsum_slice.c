@@ -159,11 +159,13 @@ static tn_status check_least(const tn_tensor *tensors, const tni_einsum_order *o
 
 tn_status tni_einsum_slice(const tn_einsum_args *args, const tn_tensor *tensors,
                            const tni_einsum *whole, const tni_einsum_order *order,
-                           tni_einsum_slices *out, tn_error *err)
+                           const int64_t *parts, tni_einsum_slices *out, tn_error *err)
 {
     *out = (tni_einsum_slices){0};
     tn_status status = init_slices(args, tensors, whole, out, err);
-    if (!status)
+    if (!status && parts)
+        memcpy(out->parts, parts, (size_t)whole->indices * sizeof *parts);
+    else if (!status)
         status = check_least(tensors, order, out, &out->divided, err);
     if (!status)
         status = evaluate(tensors, order, out, err);
