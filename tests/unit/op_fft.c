@@ -80,7 +80,10 @@ static void dtypes_and_shapes_are_checked(void **state)
     expect_refused("fft:c64:shape=8,dir=back", "dir cannot be \"back\"; there are forward inverse");
     expect_refused("fft:c64:shape=-1", "shape: ");
     expect_refused("fft:c64:shape=0", "expected a length of at least 1, got 0");
-    expect_refused("fft:f32:shape=8,inplace=1", "in place, out needs the dtype");
+    expect_refused("fft:f32:shape=4,inplace=1",
+                   "inplace: expected a complex transform, got f32 to c64");
+    expect_refused("fft:c64:shape=3x8,so=16;1,inplace=1",
+                   "in place, out needs the strides and alignment of in");
     expect_refused("fft:i32:shape=8", "in: expected f32, f64, c64 or c128, got i32");
     expect_refused("fft:c64:shape=8,out=c128", "out beside in of c64: expected c64 or f32");
     expect_refused("fft:c64:shape=2x2x2x2x2x2x2x2x2", "shape: ");

@@ -15,7 +15,8 @@ static int64_t magnitude(int64_t x)
     return x < 0 ? -x : x;
 }
 
-/* Returns the stride of a side along dimension d of the layouts. ROOM is dense, with IN's shape. */
+/* Returns a side's stride along dimension d of the op's layouts. The room is dense, with the input's
+ * shape. */
 static int64_t stride_of(const tn_op *op, const tni_fft_side *side, int32_t d)
 {
     const tn_layout *in = &op->operand[TN_FFT_IN], *out = &op->operand[TN_FFT_OUT];

@@ -161,11 +161,14 @@ static tn_status validate_fft(tn_op *op, tn_error *err)
         status = check_shapes(op, err);
     if (status)
         return status;
-    const bool same =
-        in->dtype == out->dtype && in->alignment == out->alignment && tni_strides_same(in, out);
+    if (op->uses & TN_FFT_USES_IN_PLACE && in->dtype != out->dtype)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "inplace: expected a complex transform, got %s to %s",
+                       tn_dtype_name(in->dtype), tn_dtype_name(out->dtype));
+    const bool same = in->alignment == out->alignment && tni_strides_same(in, out);
     if (op->uses & TN_FFT_USES_IN_PLACE && !same)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "in place, out needs the dtype, strides and alignment of in");
+                       "in place, out needs the strides and alignment of in");
     op->uses &= TN_FFT_USES_IN_PLACE;
     op->uses |= uses_of_strides(in) | uses_of_strides(out);
     op->uses |= fft->kind != TN_FFT_COMPLEX ? TN_FFT_USES_REAL : 0;
