@@ -222,6 +222,37 @@ static void hopeless_limits_fail_soon(void **state)
         fail_msg("expected at most 3 s of processor time, got %g s", seconds);
 }
 
+/* Slices whose results are added need a kernel that adds: its call is one of the last step, and without one no
+ * summed label is divided. */
+static void sums_of_slices_are_explained(void **state)
+{
+    const tn_tensor *const operands[] = {dense(&pieces[0], SIZES(16, 16)),
+                                         dense(&pieces[1], SIZES(16, 16)),
+                                         dense(&pieces[2], SIZES(16, 16))};
+    const tn_change changes[] = {tn_with_rules(TN_FORBID, "binary/platform:cpu")};
+    tn_einsum_args args = args_of("ab,bc,cd->", operands, 3);
+    tn_einsum_path *path = NULL;
+    tn_einsum_path_info info = {.struct_size = sizeof info};
+    tn_error err = {0};
+    tn_scope scope = {0};
+    (void)state;
+    dense(&result, SIZES(1));
+    result.tensor.ndim = 0;
+    args.memory_limit = 192;
+    args.strategy = "left";
+    if (tn_einsum_explain(NULL, &args, &path, &err) || tn_einsum_path_info_get(path, &info, &err))
+        fail_msg("%s", err.message);
+    assert_true(info.slices > 1);
+    const tn_einsum_step *last = tn_einsum_path_step(path, info.steps - 1);
+    assert_true(last->calls > 0);
+    assert_true(strncmp(last->problems[last->calls - 1], "binary:f64", 10) == 0);
+    tn_einsum_path_release(path);
+    assert_int_equal(tn_einsum(NULL, &args, &err), TN_OK);
+    assert_int_equal(tn_scope_enter(&scope, changes, 1, &err), TN_OK);
+    expect_refused(&args, TN_OUT_OF_MEMORY, "which no slices fit in");
+    tn_scope_leave(&scope);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -231,6 +262,7 @@ int main(void)
         cmocka_unit_test(one_operand_has_a_path_without_pairs),
         cmocka_unit_test(largest_strides_are_explained),
         cmocka_unit_test(hopeless_limits_fail_soon),
+        cmocka_unit_test(sums_of_slices_are_explained),
     };
     return run_suite("unit.einsum_refused", tests);
 }

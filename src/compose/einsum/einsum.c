@@ -218,6 +218,12 @@ static tn_status measure(call *c, tn_error *err)
     return tni_einsum_execute(&run, &c->bytes, err);
 }
 
+/* An address for intermediate results that are only explained. */
+static void *supposed_memory(const call *c)
+{
+    return (void *)(c->supposed + (SUPPOSED - c->supposed) % 64);
+}
+
 static void end_call(call *c)
 {
     tni_einsum_slices_release(&c->slices);
@@ -265,6 +271,18 @@ static tn_status parse_call(call *c, bool supposing, tn_error *err)
     return status;
 }
 
+static tn_status divide_call(call *c, tn_error *err)
+{
+    const tni_einsum_run run = {.sum = &c->sum,
+                                .order = &c->order,
+                                .context = c->context,
+                                .operands = c->operands,
+                                .out = &c->operands[c->args->count],
+                                .stream = c->stream,
+                                .memory = supposed_memory(c)};
+    return tni_einsum_slice(c->args, &run, c->plan ? c->plan->parts : NULL, &c->slices, err);
+}
+
 /* Validates a call and finds its path. An explanation (`supposing`) is made anew; a call uses the plan of
  * an earlier call. `c` must be zeroed; end_call releases what it got, also if this fails. */
 static tn_status begin_call(const tn_context *context, const tn_einsum_args *args, bool supposing,
@@ -303,8 +321,7 @@ static tn_status begin_call(const tn_context *context, const tn_einsum_args *arg
             status = measure(c, err);
     }
     if (!status && args->memory_limit && c->bytes > args->memory_limit)
-        status = tni_einsum_slice(args, c->operands, &c->sum, &c->order,
-                                  c->plan ? c->plan->parts : NULL, &c->slices, err);
+        status = divide_call(c, err);
     if (!status && !c->plan)
         c->plan = tni_einsum_plan_keep(&key, &c->sum, &c->order, c->bytes, c->slices.parts);
     return status;
@@ -489,17 +506,22 @@ static tn_status explain_calls(call *c, tn_einsum_path *path, tn_error *err)
     uint64_t bytes;
     const tni_einsum_slices *slices = &c->slices;
     const tn_tensor *tensors = slices->fits ? slices->tensors : c->operands;
-    const tni_einsum_run run = {.mode = TNI_EINSUM_EXPLAIN,
-                                .sum = slices->fits ? &slices->sum : &c->sum,
-                                .order = &c->order,
-                                .context = c->context,
-                                .operands = tensors,
-                                .out = &tensors[c->args->count],
-                                .stream = c->stream,
-                                .memory = (void *)(c->supposed + (SUPPOSED - c->supposed) % 64),
-                                .explained = keep_decision,
-                                .user = path};
-    return tni_einsum_execute(&run, &bytes, err);
+    tni_einsum_run run = {.mode = TNI_EINSUM_EXPLAIN,
+                          .sum = slices->fits ? &slices->sum : &c->sum,
+                          .order = &c->order,
+                          .context = c->context,
+                          .operands = tensors,
+                          .out = &tensors[c->args->count],
+                          .stream = c->stream,
+                          .memory = supposed_memory(c),
+                          .explained = keep_decision,
+                          .user = path};
+    const tn_status status = tni_einsum_execute(&run, &bytes, err);
+    if (status || !slices->fits || !slices->adds)
+        return status;
+    const tn_tensor added = tni_einsum_added(slices, run.memory); /* in the last step */
+    run.out = &added;
+    return tni_einsum_add(&run, (int32_t)path->info.steps - 1, &tensors[c->args->count], err);
 }
 
 tn_status tn_einsum_explain(const tn_context *context, const tn_einsum_args *args,

@@ -216,8 +216,9 @@ typedef struct tni_einsum_run {
 /* *out_bytes is the size of the memory of intermediate results. It is the same in every mode. */
 tn_status tni_einsum_execute(const tni_einsum_run *run, uint64_t *out_bytes, tn_error *err);
 
-/* Adds run->out to `to`, which has the same shape. */
-tn_status tni_einsum_add(const tni_einsum_run *run, const tn_tensor *to, tn_error *err);
+/* Adds run->out to `to`, which has the same shape, in a step. */
+tn_status tni_einsum_add(const tni_einsum_run *run, int32_t step, const tn_tensor *to,
+                         tn_error *err);
 
 /* A call that is computed in slices. */
 typedef struct tni_einsum_slices {
@@ -235,14 +236,18 @@ typedef struct tni_einsum_slices {
     uint64_t bytes; /* memory of intermediate results, and of a result that is added */
     uint64_t added; /* where the latter begins */
     bool divided;
+    bool adds;    /* whether results of slices are added */
+    bool can_add; /* whether a kernel can do that */
 } tni_einsum_slices;
 
 /* Divides indices until the memory is within args->memory_limit; out->fits is whether that was possible.
- * `tensors` are the operands and out; `parts`, if not NULL, are those of an earlier call, which are not searched
- * again. The caller releases *out, also if this fails. */
-tn_status tni_einsum_slice(const tn_einsum_args *args, const tn_tensor *tensors,
-                           const tni_einsum *whole, const tni_einsum_order *order,
+ * `run` is that of the whole call, with an address for its memory; `parts`, if not NULL, are those of an earlier
+ * call, which are not searched again. Summed indices are divided only if a kernel adds up the results. The caller
+ * releases *out, also if this fails. */
+tn_status tni_einsum_slice(const tn_einsum_args *args, const tni_einsum_run *run,
                            const int64_t *parts, tni_einsum_slices *out, tn_error *err);
+/* The result of a slice that is added to out: at `memory`, the memory of intermediate results. */
+tn_tensor tni_einsum_added(const tni_einsum_slices *slices, void *memory);
 void tni_einsum_slices_release(tni_einsum_slices *slices);
 
 /* Computes all slices; `run` is that of the whole call. */

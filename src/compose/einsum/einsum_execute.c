@@ -357,11 +357,13 @@ tn_status tni_einsum_execute(const tni_einsum_run *run, uint64_t *out_bytes, tn_
     return status;
 }
 
-tn_status tni_einsum_add(const tni_einsum_run *run, const tn_tensor *to, tn_error *err)
+tn_status tni_einsum_add(const tni_einsum_run *run, int32_t step, const tn_tensor *to,
+                         tn_error *err)
 {
     executor *e = NULL;
     tn_status status = create_executor(run, &e, err);
     if (!status) {
+        e->calls.step = step;
         view_tensor(run->sum, run->sum->terms, to, &e->x);
         status = tni_einsum_add_to(&e->calls, &e->out, &e->x, err);
     }

@@ -64,18 +64,18 @@ static void set_shapes(const tn_tensor *tensors, tni_einsum_slices *s)
     }
 }
 
+static bool is_summed(const tni_einsum *sum, int32_t index)
+{
+    return !(tni_einsum_set(sum, sum->terms)[index / 64] >> index % 64 & 1);
+}
+
 /* Bytes of a slice's result, which is added to out. 0 if slices are not added. */
 static uint64_t added_bytes(const tni_einsum_slices *s)
 {
     const tni_einsum *sum = &s->sum;
-    const tn_tensor *out = s->list[sum->terms];
-    bool adds = false;
-    for (int32_t i = 0; i < s->whole->indices; i++)
-        adds = adds || (s->parts[i] > 1 &&
-                        !(tni_einsum_set(s->whole, s->whole->terms)[i / 64] >> i % 64 & 1));
-    return adds ? (uint64_t)tni_dtype_bytes(out->dtype) *
-                      (uint64_t)tni_einsum_values(sum, tni_einsum_set(sum, sum->terms))
-                : 0;
+    return s->adds ? (uint64_t)tni_dtype_bytes(s->list[sum->terms]->dtype) *
+                         (uint64_t)tni_einsum_values(sum, tni_einsum_set(sum, sum->terms))
+                   : 0;
 }
 
 /* Finds the memory and the cost, of all slices, with the parts that are set. */
@@ -89,8 +89,11 @@ static tn_status evaluate(const tn_tensor *tensors, const tni_einsum_order *orde
                                 .out = s->list[s->whole->terms]};
     set_shapes(tensors, s);
     s->count = 1;
-    for (int32_t i = 0; i < s->whole->indices; i++)
+    s->adds = false;
+    for (int32_t i = 0; i < s->whole->indices; i++) {
         s->count *= (double)s->parts[i];
+        s->adds = s->adds || (s->parts[i] > 1 && is_summed(s->whole, i));
+    }
     tni_einsum_release(&s->sum);
     tn_status status = tni_einsum_parse(&s->args, &s->sum, err);
     if (!status)
@@ -126,7 +129,8 @@ static tn_status divide_best(const tn_tensor *tensors, const tni_einsum_order *o
     for (int32_t i = 0; i < s->whole->indices && !status; i++) {
         const int64_t left = s->whole->size[i] / s->parts[i], before = s->parts[i];
         const int64_t factor = left > 1 && left < INT32_MAX ? least_factor(left) : 0;
-        if (!factor || count * (double)factor > slices_most)
+        if (!factor || (!s->can_add && is_summed(s->whole, i)) ||
+            count * (double)factor > slices_most)
             continue;
         s->parts[i] *= factor;
         status = evaluate(tensors, order, s, err);
@@ -157,12 +161,44 @@ static tn_status check_least(const tn_tensor *tensors, const tni_einsum_order *o
     return status;
 }
 
-tn_status tni_einsum_slice(const tn_einsum_args *args, const tn_tensor *tensors,
-                           const tni_einsum *whole, const tni_einsum_order *order,
+static tn_status note_kernel(void *user, int32_t step, const tn_decision *decision, tn_error *err)
+{
+    (void)step;
+    (void)err;
+    *(bool *)user = tn_decision_chosen(decision) != NULL;
+    return TN_OK;
+}
+
+/* Whether a kernel adds results to out. */
+static bool can_add(const tni_einsum_run *whole, tni_einsum_slices *s)
+{
+    bool found = false;
+    tn_error ignored = {0};
+    tni_einsum_run run = *whole;
+    tn_tensor added = *s->list[whole->sum->terms];
+    added.data = whole->memory;
+    added.byte_offset = 0;
+    added.strides = NULL;
+    run.mode = TNI_EINSUM_EXPLAIN;
+    run.out = &added;
+    run.explained = note_kernel;
+    run.user = &found;
+    return !tni_einsum_add(&run, 0, whole->out, &ignored) && found;
+}
+
+tn_status tni_einsum_slice(const tn_einsum_args *args, const tni_einsum_run *run,
                            const int64_t *parts, tni_einsum_slices *out, tn_error *err)
 {
+    const tn_tensor *tensors = run->operands;
+    const tni_einsum *whole = run->sum;
+    const tni_einsum_order *order = run->order;
     *out = (tni_einsum_slices){0};
     tn_status status = init_slices(args, tensors, whole, out, err);
+    out->can_add = !status && can_add(run, out);
+    for (int32_t i = 0; parts && i < whole->indices; i++) {
+        if (parts[i] > 1 && is_summed(whole, i) && !out->can_add)
+            parts = NULL;
+    }
     if (!status && parts)
         memcpy(out->parts, parts, (size_t)whole->indices * sizeof *parts);
     else if (!status)
@@ -223,6 +259,15 @@ static bool next_slice(tni_einsum_slices *s, bool *out_first)
     return false;
 }
 
+tn_tensor tni_einsum_added(const tni_einsum_slices *s, void *memory)
+{
+    tn_tensor added = s->tensors[s->whole->terms];
+    added.data = (char *)memory + s->added;
+    added.byte_offset = 0;
+    added.strides = NULL;
+    return added;
+}
+
 tn_status tni_einsum_run_slices(const tni_einsum_run *run, tni_einsum_slices *s, tn_error *err)
 {
     uint64_t bytes;
@@ -234,15 +279,11 @@ tn_status tni_einsum_run_slices(const tni_einsum_run *run, tni_einsum_slices *s,
     slice.operands = s->tensors;
     do {
         move_tensors(run->operands, s);
-        added = *out;
-        if (!first) {
-            added.data = (char *)run->memory + s->added;
-            added.strides = NULL;
-        }
+        added = first ? *out : tni_einsum_added(s, run->memory);
         slice.out = &added;
         status = tni_einsum_execute(&slice, &bytes, err);
         if (!status && !first)
-            status = tni_einsum_add(&slice, out, err);
+            status = tni_einsum_add(&slice, 0, out, err);
     } while (!status && next_slice(s, &first));
     return status;
 }
