@@ -17,8 +17,10 @@ A test counts if it exists, names the symbol or the key, asserts something, and 
 suite that this machine cannot run, because PyTorch is not here, must at least have the test.
 """
 
+import ast
 import collections
 import csv
+import functools
 import json
 import os
 import platform
@@ -106,8 +108,8 @@ def body_of(path, function):
     """The text of a test, or None."""
     text = script.read_text(script.source("tests"), path)
     if path.endswith(".py"):
-        found = re.search(r"^def %s\(.*?(?=^(?:def|class) |^@|^[A-Z]\w* = |\Z)" % re.escape(function), text, re.M | re.S)
-        return found.group(0) if found else None
+        return next((ast.get_source_segment(text, node) for node in ast.parse(text).body
+                     if isinstance(node, ast.FunctionDef) and node.name == function), None)
     found = re.search(r"^static [^;={}]*\b%s\([^;{}]*\)\n\{\n(.*?)^\}" % re.escape(function), text, re.M | re.S)
     return found.group(1) if found else None
 
@@ -145,11 +147,21 @@ def fault_of_test(row, path, function):
     return None if re.search(asserts, code) else f"{function} asserts nothing"
 
 
+@functools.lru_cache(maxsize=None)
+def environments():
+    """The variables that ctest sets for each suite."""
+    done = script.run("ctest", "--test-dir", script.build.folder, "--show-only=json-v1")
+    assert done.returncode == 0, done.stderr
+    return {test["name"]: dict(pair.split("=", 1) for one in test["properties"] if one["name"] == "ENVIRONMENT"
+                               for pair in one["value"]) for test in json.loads(done.stdout)["tests"]}
+
+
 def run_suite(path, functions):
     """Runs a suite; gives the tests that passed, or None if this machine cannot run it."""
     if path.endswith(".c"):
         folder, name = os.path.split(path[:-len(".c")])
-        done = script.run(os.path.join(script.build.folder, "tests", folder, f"test_{folder}_{name}"))
+        done = script.run(os.path.join(script.build.folder, "tests", folder, f"test_{folder}_{name}"),
+                          env={**os.environ, **environments().get(f"{folder}.{name}", {})})
         return set(re.findall(r"^\[ +OK \] (\w+)", done.stdout + done.stderr, re.M))
     done = script.run(sys.executable, "-B", script.source("tests", "python", "run.py"), script.build.folder,
                       os.path.basename(path), "-rps", "-k", " or ".join(sorted(functions)), env=dict(os.environ))
