@@ -10,7 +10,7 @@
 #include <string.h>
 
 extern const tn_kernel_row cuda_hopper_row, cuda_lt_attention_row, cuda_attention_row,
-    cuda_attention_invariant_row, cuda_dnn_attention_row, cuda_dnn_single_row;
+    cuda_attention_invariant_row, cuda_dnn_attention_row, cuda_dnn_single_row, cuda_decode_row;
 
 enum { PROBLEMS = 2000 };
 
@@ -267,7 +267,8 @@ static void every_problem_has_a_cost(void **state)
                                        "b=1,h=2,l=333,mask=causal,shift=140737488355328"};
     const tn_kernel_row *const rows[] = {&cuda_hopper_row,        &cuda_lt_attention_row,
                                          &cuda_attention_row,     &cuda_attention_invariant_row,
-                                         &cuda_dnn_attention_row, &cuda_dnn_single_row};
+                                         &cuda_dnn_attention_row, &cuda_dnn_single_row,
+                                         &cuda_decode_row};
     enum { SIZES = sizeof sizes / sizeof sizes[0], MORE = sizeof more / sizeof more[0] };
     (void)state;
     for (size_t i = 0; i < SIZES * SIZES * MORE; i++) {

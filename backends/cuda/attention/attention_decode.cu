@@ -3,7 +3,7 @@
  * ahead, in turn, to SLOTS places of its own, so warps wait for each other only at the end, when their sums are joined. With
  * several parts, attention_join joins those.
  *
- * HEAD and VALUES are the head sizes, rounded up to 16; TILES is the number of tiles of 16 rows; PAGED tells whether keys and
+ * HEAD and VALUES are the head sizes, rounded up to 16; TILES is the number of tiles of 16 rows; PAGED is 1 if keys and
  * values are on pages. */
 enum {
     THREADS = DECODE_WARPS * WARP,

@@ -339,3 +339,16 @@ tn_status cuda_find_look(const tn_host *host, const cuda_sought *sought, char *o
         tn_text_fit(out_path, size, s.taken);
     return status;
 }
+
+int cuda_find_version(int (*property)(int which, int *out), int64_t *out_number, char *out_text,
+                      size_t size)
+{
+    int part[3] = {0, 0, 0}, code = 0;
+    for (int i = 0; i < 3 && !code; i++)
+        code = property(i, &part[i]);
+    if (code)
+        return code;
+    *out_number = part[0] * 10000 + part[1] * 100 + part[2];
+    snprintf(out_text, size, "%d.%d.%d", part[0], part[1], part[2]);
+    return 0;
+}

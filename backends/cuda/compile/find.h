@@ -25,4 +25,9 @@ tn_status cuda_find_bind(const tn_host *host, const cuda_sought *sought, const t
 tn_status cuda_find_look(const tn_host *host, const cuda_sought *sought, char *out_path,
                          size_t size, tn_error *err);
 
+/* Asks a library for the parts of its version: `property` gets 0, 1, 2 for major, minor, patch, as all of NVIDIA's
+ * functions called GetProperty do, and returns 0 or an error, which is returned. 13.0.2 is 130002. */
+int cuda_find_version(int (*property)(int which, int *out), int64_t *out_number, char *out_text,
+                      size_t size);
+
 #endif

@@ -307,7 +307,7 @@ static const exchange *exchange_of(PyObject *type)
 }
 
 /* teach(types, empty, gradients, forward, wrote, storage): arrays of these types, a tuple, are seen from now on; False
- * when they cannot be. May be called once for each type. If `gradients` is None, arrays are read through the buffer
+ * when they cannot be. May be called once for each type. With None for `gradients`, arrays are read through the buffer
  * protocol; otherwise through DLPack's table of the first type, and then:
  *
  *     gradients   returns whether the result of an array that requires gradients would lose them

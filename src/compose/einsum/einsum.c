@@ -66,7 +66,7 @@ static tn_status check_args(const tn_einsum_args *args, tn_error *err)
     return TN_OK;
 }
 
-/* Gives a tensor without data a placeholder address behind those of earlier tensors. */
+/* Gives a tensor without data an address behind those of earlier tensors, where nothing is read or written. */
 static tn_status suppose_data(call *c, tn_tensor *tensor, const char *name, tn_error *err)
 {
     tni_layout layout;

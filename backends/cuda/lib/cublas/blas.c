@@ -38,15 +38,8 @@ static tn_status version_of(void *any, int64_t *out_number, char *out_text, size
                             tn_error *err)
 {
     const cuda_blas *self = any;
-    int part[3] = {0, 0, 0};
-    lt_status code = LT_SUCCESS;
-    for (int i = BLAS_MAJOR; i <= BLAS_PATCH && !code; i++)
-        code = self->property(i, &part[i]);
-    if (code)
-        return cuda_blas_check("cuBLAS", code, "cublasGetProperty", err);
-    *out_number = part[BLAS_MAJOR] * 10000 + part[BLAS_MINOR] * 100 + part[BLAS_PATCH];
-    snprintf(out_text, size, "%d.%d.%d", part[BLAS_MAJOR], part[BLAS_MINOR], part[BLAS_PATCH]);
-    return TN_OK;
+    return cuda_blas_check("cuBLAS", cuda_find_version(self->property, out_number, out_text, size),
+                           "cublasGetProperty", err);
 }
 
 static tn_status find_library(const tn_host *host, char *out_path, size_t size, tn_error *err)

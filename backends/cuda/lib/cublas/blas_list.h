@@ -3,7 +3,8 @@
 #ifndef CUDA_CUBLAS_BLAS_LIST_H
 #define CUDA_CUBLAS_BLAS_LIST_H
 
-/*  Our name, the vendor's name, its value; checked against the vendor's header where that is installed. */
+/*  Our name, the vendor's name, its value; checked against the vendor's header where that is installed. The parts of
+ *  a version are those that cuda_find_version passes. */
 #define BLAS_NUMBER_LIST(X)                                                      \
     X(BLAS_MAJOR, MAJOR_VERSION, 0)                                              \
     X(BLAS_MINOR, MINOR_VERSION, 1)                                              \

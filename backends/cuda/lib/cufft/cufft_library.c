@@ -29,15 +29,8 @@ static tn_status version_of(void *any, int64_t *out_number, char *out_text, size
                             tn_error *err)
 {
     const cuda_cufft *self = any;
-    int part[3] = {0, 0, 0};
-    fft_status code = FFT_SUCCESS;
-    for (int i = FFT_MAJOR; i <= FFT_PATCH && !code; i++)
-        code = self->property(i, &part[i]);
-    if (code)
-        return cuda_cufft_check(code, "cufftGetProperty", err);
-    *out_number = part[FFT_MAJOR] * 10000 + part[FFT_MINOR] * 100 + part[FFT_PATCH];
-    snprintf(out_text, size, "%d.%d.%d", part[FFT_MAJOR], part[FFT_MINOR], part[FFT_PATCH]);
-    return TN_OK;
+    return cuda_cufft_check(cuda_find_version(self->property, out_number, out_text, size),
+                            "cufftGetProperty", err);
 }
 
 static tn_status find_library(const tn_host *host, char *out_path, size_t size, tn_error *err)

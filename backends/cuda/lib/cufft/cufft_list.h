@@ -18,10 +18,7 @@
     X(FFT_R32, CUDA_R_32F, 0)                         \
     X(FFT_R64, CUDA_R_64F, 1)                         \
     X(FFT_C32, CUDA_C_32F, 4)                         \
-    X(FFT_C64, CUDA_C_64F, 5)                         \
-    X(FFT_MAJOR, MAJOR_VERSION, 0)                    \
-    X(FFT_MINOR, MINOR_VERSION, 1)                    \
-    X(FFT_PATCH, PATCH_LEVEL, 2)
+    X(FFT_C64, CUDA_C_64F, 5)
 
 /*  Field, symbol name, result, parameters. */
 #define FFT_CALL_LIST(X)                                                                          \

@@ -83,7 +83,7 @@ class _PlanCache:
         return max(int(lib.tn_platform_device_count(take(lib.tn_platform_get, b"cuda"))), 0)
 
     def _device(self) -> int | None:
-        """The device's address; None if there is none."""
+        """The device's address, or None without a device."""
         if self._count() == 0:
             return None
         platform = take(lib.tn_platform_get, b"cuda")
