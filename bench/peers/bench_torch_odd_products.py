@@ -5,7 +5,7 @@
 great: 3333 x 5555 x 7777 in bf16 and f16, as selected by prediction; and what the copies move in a second, by the
 difference to the aligned product of the next greater sizes. random: 100 products whose sizes are odd, as selected by
 prediction, beside PyTorch's, which calls the library directly. aligned: products whose lines are aligned to 2, 4 and 8
-bytes, and of products with one misaligned operand: PyTorch's, ours with copies, and ours as selected. The cost
+bytes, and products with one misaligned operand, by PyTorch, by ours with copies, and by ours as selected. The cost
 model (backends/cuda/lib/cublas/cublas_cost.c) should agree with these.
 """
 

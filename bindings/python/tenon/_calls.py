@@ -189,7 +189,7 @@ def run(ready: Call) -> Any:
 
 
 def _rename_in(error: errors.Error, name: str) -> None:
-    """The operand that C calls "in" has another name here."""
+    """Replaces the operand name "in" of C at the start of the message by `name`."""
     named = re.match(r"(\S+: )?in(?=[ :])", error.message)
     if named:
         error.message = f"{named[1] or ''}{name}{error.message[named.end():]}"

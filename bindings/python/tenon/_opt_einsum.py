@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from math import prod
 
 from ._arrays import NumpyKind, kind_of
 from ._einsum import _parse, einsum, einsum_path
@@ -73,16 +74,9 @@ def _path(optimize: Any, equation: str, operands: tuple[Any, ...], limit: Any) -
     else:
         return [*optimize], einsum_path(equation, *operands, path=optimize)[1]
     if limit == "max_input":
-        limit = max(_size(one) for one in operands)
+        limit = max(map(prod, operands))
     limited = _limited(path, info, limit)
     return (path, info) if limited is path else (limited, einsum_path(equation, *operands, path=limited)[1])
-
-
-def _size(one: tuple[int, ...]) -> int:
-    size = 1
-    for length in one:
-        size *= length
-    return size
 
 
 def contract_path(*given: Any, optimize: Any = True, memory_limit: Any = None, shapes: bool = False,

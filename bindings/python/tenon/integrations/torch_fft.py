@@ -1,4 +1,4 @@
-"""Fourier transforms for PyTorch with gradients: the names and arguments of torch.fft, by Tenon's kernels.
+"""Fourier transforms for PyTorch with gradients: 14 functions of torch.fft, without `out`, by Tenon's kernels.
 
 Any derivative may be taken, as a gradient is another transform. Forward-mode derivatives, torch.vmap and one graph in
 torch.compile are not supported: use torch.fft there.
@@ -98,11 +98,7 @@ def _plan(x: Tensor, s: Any, dim: Any) -> Tuple[Tuple[int, ...], List[Optional[i
     if dim is None:
         dim = range(x.ndim) if sizes is None else range(-len(sizes), 0)
     places = [dim] if isinstance(dim, int) else [*dim]
-    axes = tuple(_given.axis("dim", place) for place in places)
-    for axis in axes:
-        if not -x.ndim <= axis < x.ndim:
-            raise errors.invalid(f"dim: expected {-x.ndim} to {x.ndim - 1}, as input has {x.ndim} dimensions, got {axis}")
-    axes = tuple(axis % x.ndim for axis in axes)
+    axes = tuple(_given.dimension("dim", place, x.ndim) for place in places)
     if len({*axes}) != len(axes) or not axes:
         raise errors.invalid(f"dim: expected different dimensions, at least one, got {tuple(places)}")
     if sizes is None:
@@ -115,9 +111,8 @@ def _plan(x: Tensor, s: Any, dim: Any) -> Tuple[Tuple[int, ...], List[Optional[i
 def _complex_of(x: Tensor) -> Tensor:
     if x.is_complex():
         return x
-    wide = not x.is_floating_point() or x.dtype == torch.float64
-    default = torch.get_default_dtype() if not x.is_floating_point() else x.dtype
-    return x.to(torch.complex128 if wide and default == torch.float64 else torch.complex64)
+    real = x.dtype if x.is_floating_point() else torch.get_default_dtype()
+    return x.to(torch.complex128 if real == torch.float64 else torch.complex64)
 
 
 def _real_of(x: Tensor) -> Tensor:
