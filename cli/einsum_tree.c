@@ -1,5 +1,6 @@
 #include "einsum_tree.h"
 
+#include "base/utf8.h"
 #include "html.h"
 
 #include <stdbool.h>
@@ -105,7 +106,7 @@ static const char *short_labels(const picture *at, int32_t term)
     const char *labels = einsum_labels(at->equation[term], at->part[term], &size);
     int32_t characters = 0;
     for (; used < size; used++) {
-        const bool begins = ((unsigned char)labels[used] & 0xC0) != 0x80;
+        const bool begins = !tni_utf8_continues(labels[used]);
         if (begins && characters++ == LABELS_MOST)
             break;
     }

@@ -142,7 +142,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                            .equation = in.equation,
                            .operands = in.operands,
                            .count = in.count,
-                           .strategy = strategies[size % 8]};
+                           .strategy =
+                               strategies[size % (sizeof strategies / sizeof strategies[0])]};
     if (tn_einsum_shape(&args, shape, &ndim, &err)) {
         check_error(&err);
         return 0;

@@ -93,7 +93,7 @@ def use_extension(folder):
         return "without the extension"
     tenon.__path__.append(folder)
     operators._fast = operators._load_fast()
-    return "with the extension"
+    return "with the extension" if operators._fast is not None else "without the extension"
 
 
 def main():

@@ -2,7 +2,7 @@
 
     python3 bench/peers/bench_einsum_paths.py BUILD
 
-Three figures of ours for each equation: `C` is tn_einsum_search, from the equation and the shapes to the path; `data` is
+Two figures of Tenon for each equation: `C` is tn_einsum_search, from the equation and the shapes to the path; `data` is
 tenon.einsum_path, which explains the kernels of each step as well. opt_einsum's contract_path and cotengrust's functions
 are called as Python calls them. The costs of the paths are compared too. A rival that is not installed is left out.
 """
@@ -95,7 +95,7 @@ def counted(equation, shapes, path):
 
 def rivals(equation, shapes, sizes, strategy):
     """Name, call, aim and the cost of its path."""
-    if opt_einsum:
+    if opt_einsum and (strategy != "optimal" or len(shapes) <= 8 or "--slow" in sys.argv):  # it takes seconds beyond
         def theirs():
             return opt_einsum.contract_path(equation, *shapes, shapes=True, optimize=strategy)
         yield "opt_einsum", theirs, 50, float(theirs()[1].opt_cost)
@@ -129,8 +129,6 @@ def main():
         search = Ours(equation, shapes, strategy)
         search()
         for name, theirs, aim, cost in rivals(equation, shapes, sizes, strategy):
-            if name == "opt_einsum" and strategy == "optimal" and terms > 8 and "--slow" not in sys.argv:
-                continue  # takes seconds; --slow measures it
             compare(f"{terms} {strategy} C", search, name, theirs, aim, (search.cost.value, cost))
         us = time_data(equation, shapes, strategy)
         print(f"{f'{terms} {strategy} data':<26} {f'ours {us:9.1f} us' if us else 'an intermediate result is too large'}", flush=True)

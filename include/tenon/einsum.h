@@ -62,8 +62,8 @@ TN_ENDS_WITH(tn_einsum_args, workspace_bytes);
  * greedy             the pair that shrinks most, as opt_einsum's "greedy"
  * branch-1           in depth along the best pair of each partial order, as opt_einsum's "branch-1";
  *                    at most 256 operands
- * branch-2           the same along the two best pairs, at most 20 million
- * branch-all         the same along all pairs, at most 20 million
+ * branch-2           as branch-1, along the two best pairs of each; stops after 20 million pairs
+ * branch-all         as branch-1, along all pairs; stops after 20 million
  * optimal            the least cost of all orders; at most 64 operands, and fails if its memory of
  *                    4 million partial orders is exceeded
  * dp                 the same among orders that multiply only operands with a common label; or greedy,
@@ -88,7 +88,7 @@ TN_ENDS_WITH(tn_einsum_args, workspace_bytes);
  * read-only, or settings exclude every kernel of a call; with TN_UNSUPPORTED for another dtype, if no
  * kernel can compute a call, if an `optimal` or `dp` search is too large, or if memory would have to
  * be allocated on a stream that is being recorded; with TN_OUT_OF_MEMORY if the intermediate results
- * exceed memory_limit in up to 2^20 slices too. If it fails, out is unchanged, unless a kernel fails,
+ * exceed memory_limit even in 2^20 slices. If it fails, out is unchanged, unless a kernel fails,
  * the last step makes several calls, or there are slices: then out may be partly written. */
 TN_API tn_status tn_einsum(const tn_context *context, const tn_einsum_args *args, tn_error *err);
 

@@ -303,6 +303,7 @@ struct ending {
     f32 factors[DECODE_WARPS], factor;
     i64 at;
 };
+static_assert(sizeof(ending) == DECODE_ENDING, "the host reserves this for each row");
 
 /* Joins the warps' states of a row in their order, and writes its lse or the state of its part. */
 DEVICE void end_row(const cuda_attention_args &args, const worker &w, const view &v, i64 part, const f32 *states, ending &to)

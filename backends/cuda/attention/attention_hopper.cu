@@ -491,7 +491,7 @@ DEVICE void compute_tile(const hopper_args &args, consumer &w, const hopper_keys
     add_last_values(args, w, sums, weights);
 }
 
-/* The four lanes of a row transpose_words words, so that lane x has what the lanes had in word x. */
+/* The four lanes of a row transpose their words: lane x receives word x of each of them. */
 DEVICE void transpose_words(u32 (&words)[4])
 {
     const int x = threadIdx.x % 4;

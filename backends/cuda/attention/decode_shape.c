@@ -6,11 +6,6 @@
 
 enum { STEP = 16, SIZE_MOST = 256, SIZE_TWO = 128, PROCESSORS = 132, RESIDENT = 2 };
 
-static int64_t units(int64_t x, int64_t each)
-{
-    return (x + each - 1) / each;
-}
-
 static int64_t heads_per_group(const tn_attention_op *at)
 {
     return at->groups > 0 ? at->heads / at->groups : 0;
@@ -56,8 +51,8 @@ static int slots_of(const decode_variant *variant)
 void cuda_decode_variant_of(const tn_op *op, decode_variant *out)
 {
     const tn_attention_op *at = TN_PARAMS(op, attention);
-    *out = (decode_variant){.size = (int)(units(at->size, STEP) * STEP),
-                            .values = (int)(units(at->value_size, STEP) * STEP),
+    *out = (decode_variant){.size = (int)cuda_round_up(at->size, STEP),
+                            .values = (int)cuda_round_up(at->value_size, STEP),
                             .tiles = 1};
     if (at->queries * heads_per_group(at) > DECODE_ROWS && greater_size(out) <= SIZE_TWO)
         out->tiles = 2;
@@ -96,15 +91,15 @@ void cuda_decode_shape_of(const tn_op *op, int64_t processors, decode_shape *out
                           .rows = at->queries * heads_per_group(at),
                           .parts = 1,
                           .part = at->keys};
-    out->blocks = units(out->rows, cuda_decode_rows(&variant));
-    const int64_t all = out->lots * out->blocks, most = units(at->keys, PART_LEAST);
+    out->blocks = cuda_tiles_along(out->rows, cuda_decode_rows(&variant));
+    const int64_t all = out->lots * out->blocks, most = cuda_tiles_along(at->keys, PART_LEAST);
     if (all < 1 || at->keys <= WHOLE_MOST)
         return;
     const int64_t part =
-        units(units(at->keys, parts_of(all, resident, most)), DECODE_TURN) * DECODE_TURN;
+        cuda_round_up(cuda_tiles_along(at->keys, parts_of(all, resident, most)), DECODE_TURN);
     if (part < at->keys) {
         out->part = part;
-        out->parts = units(at->keys, part);
+        out->parts = cuda_tiles_along(at->keys, part);
     }
 }
 
@@ -139,14 +134,14 @@ static tn_status admit_device(const tn_query *query, tn_refusal *why)
                                          "capability times ten: it copies to shared memory ahead");
 }
 
-static tn_status admit_sizes(const tn_attention_op *at, tn_refusal *why)
+static tn_status admit_sizes(const tn_op *op, tn_refusal *why)
 {
-    const int64_t greater = at->size > at->value_size ? at->size : at->value_size;
+    const tn_attention_op *at = TN_PARAMS(op, attention);
+    const tn_status status = cuda_attention_admit_sizes(op, SIZE_MOST, why);
     const int64_t less = at->size < at->value_size ? at->size : at->value_size;
     const int64_t odd = at->size % DECODE_CHUNK ? at->size : at->value_size;
-    if (greater > SIZE_MOST)
-        return cuda_refuse(why, TN_REFUSE_SHAPE, "head size", SIZE_MOST, greater,
-                           "a head's sums are kept in registers");
+    if (status)
+        return status;
     if (odd % DECODE_CHUNK || less < DECODE_CHUNK)
         return cuda_refuse(why, TN_REFUSE_SHAPE, "head size", DECODE_CHUNK,
                            odd % DECODE_CHUNK ? odd : less,
@@ -206,7 +201,7 @@ tn_status cuda_decode_admit(const tn_kernel_row *row, const tn_query *query, tn_
     (void)row;
     tn_status status = admit_device(query, why);
     if (!status)
-        status = admit_sizes(TN_PARAMS(query->op, attention), why);
+        status = admit_sizes(query->op, why);
     if (!status)
         status = admit_shared(query, why);
     if (!status)
@@ -220,7 +215,8 @@ tn_status cuda_decode_admit(const tn_kernel_row *row, const tn_query *query, tn_
     return status ? status : cuda_admit_alignment(query, why);
 }
 
-/* The time of a turn of 64 keys in microseconds: two blocks on each multiprocessor of an H200, operands in time. */
+/* The time of a turn of 64 keys in microseconds: two blocks on each multiprocessor of an H200, operands in time.
+ * The factor of bool masks was measured; additive masks are assumed to be the same, and that of a softcap is an estimate. */
 static double turn_us(const tn_op *op, const decode_variant *variant)
 {
     enum { MASK = 4, SOFTCAP = 2 };
@@ -230,7 +226,7 @@ static double turn_us(const tn_op *op, const decode_variant *variant)
     return plain * (masked ? MASK : op->uses & TN_ATTENTION_USES_SOFTCAP ? SOFTCAP : 1);
 }
 
-/* Blocks of rows read all keys each: from memory, or from the second-level cache, which is hardly faster. The figures give
+/* Each block of rows reads all its keys; the rate of memory is assumed for all of these reads. The figures give
  * the times of docs/kernels/decode-attention.md within 13 %. */
 double cuda_decode_cost(const tn_kernel_row *row, const tn_query *query)
 {
@@ -241,7 +237,7 @@ double cuda_decode_cost(const tn_kernel_row *row, const tn_query *query)
     const int64_t found = processors_of(query);
     decode_variant variant;
     decode_shape shape;
-    if (admit_sizes(at, NULL) || admit_blocks(query, NULL))
+    if (admit_sizes(query->op, NULL) || admit_blocks(query, NULL))
         return 0; /* costs are asked for before `admit` */
     cuda_decode_variant_of(query->op, &variant);
     cuda_decode_shape_of(query->op, found, &shape);

@@ -6,11 +6,12 @@
 #include "../kernels/args.h"
 #endif
 
+/* Bytes of sums that a thread of matmul_finish.cu reads at a time. */
+enum { CUDA_FINISH_BYTES = 32 };
+
 /* Matrix products: out = f(alpha A B + beta out + bias), m by n, with k products per sum. The operands are A, B,
  * out and bias, which may be NULL. Out is computed in tiles, numbered across a matrix first, then down, then from
  * matrix to matrix. */
-enum { CUDA_FINISH_BYTES = 32 }; /* of the sums of a thread of matmul_finish.cu */
-
 typedef struct cuda_matmul_args {
     void *data[CUDA_ARGS_OPERANDS];
     double alpha;

@@ -12,7 +12,6 @@ from ._library import lib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import SimpleNamespace
     from typing import Any, Sequence
 
 _DIMS_MAX = 32
@@ -36,8 +35,8 @@ class EinsumStep:
 
 
 class EinsumPath:
-    """How an einsum is computed, in `slices` slices if memory_limit needs them, of one of which `steps` tells. `path` lists the
-    positions of each step; `opt_cost`, `naive_cost`, `speedup`, `largest_intermediate` and
+    """How an einsum is computed. With a memory_limit it may be computed in `slices` slices; `steps` are those of one slice. `path`
+    lists the positions of each step; `opt_cost`, `naive_cost`, `speedup`, `largest_intermediate` and
     `eq` have the names that opt_einsum gives them."""
 
     __slots__ = ("path", "eq", "strategy", "opt_cost", "naive_cost", "largest_intermediate", "workspace_bytes", "slices",
@@ -109,8 +108,8 @@ def _parse(given: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
 
 
 def _numbers(path: Any, count: int) -> list[int]:
-    """The steps of a path as C has them: pairs, and (position, -1) for one operand. NumPy's begin with "einsum_path". More operands than two are contracted
-    from left to right."""
+    """The steps of a path in C's form: pairs, and (position, -1) for one operand. A leading "einsum_path", as NumPy writes it,
+    is skipped. A step of more than two operands is contracted from left to right."""
     if isinstance(path, str) or not hasattr(path, "__iter__"):
         raise TypeError(f"path: expected a list of tuples of positions, got {type(path).__name__}; strategy= takes names")
     numbers = []

@@ -160,7 +160,7 @@ def contract(*given: Any, out: Any = None, dtype: Any = None, order: str = "K", 
     if isinstance(optimize, str):
         _strategy(optimize)
     if more:
-        raise TypeError(f"contract: expected other arguments than {', '.join(more)}")
+        raise TypeError(f"contract: unexpected arguments: {', '.join(more)}")
     if order.upper() not in ("K", "A", "C", "F"):
         raise ValueError(f"order: expected 'K', 'A', 'C' or 'F', got {order!r}")
     if casting not in ("no", "equiv", "safe", "same_kind", "unsafe"):

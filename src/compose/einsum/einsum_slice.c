@@ -194,11 +194,12 @@ tn_status tni_einsum_slice(const tn_einsum_args *args, const tni_einsum_run *run
     const tni_einsum_order *order = run->order;
     *out = (tni_einsum_slices){0};
     tn_status status = init_slices(args, tensors, whole, out, err);
-    out->can_add = !status && can_add(run, out);
-    for (int32_t i = 0; parts && i < whole->indices; i++) {
-        if (parts[i] > 1 && is_summed(whole, i) && !out->can_add)
-            parts = NULL;
-    }
+    bool adds = !parts;
+    for (int32_t i = 0; !adds && i < whole->indices; i++)
+        adds = parts[i] > 1 && is_summed(whole, i);
+    out->can_add = !status && adds && can_add(run, out);
+    if (adds && !out->can_add)
+        parts = NULL;
     if (!status && parts)
         memcpy(out->parts, parts, (size_t)whole->indices * sizeof *parts);
     else if (!status)

@@ -93,18 +93,19 @@ static void choose_copies(const tn_fft_op *fft, cufft_shape *out)
 {
     const bool forward = fft->direction == TN_FFT_FORWARD;
     const bool to_real = fft->kind == TN_FFT_COMPLEX_TO_REAL;
-    const bool is_turned = (fft->kind == TN_FFT_REAL_TO_COMPLEX && !forward);
+    const bool conjugates_after = fft->kind == TN_FFT_REAL_TO_COMPLEX && !forward;
     out->copies_before = out->side[TN_FFT_IN].staged;
-    out->copies_after =
-        out->side[TN_FFT_OUT].staged || is_turned || (fft->scale != 1 && !out->copies_before);
+    out->copies_after = out->side[TN_FFT_OUT].staged || conjugates_after ||
+                        (fft->scale != 1 && !out->copies_before);
     out->before = (cuda_fft_copy_args){.scale = out->copies_after ? 1 : fft->scale,
                                        .dims = fft->dims,
                                        .conjugate = to_real && forward,
                                        .symmetric = !to_real                         ? 0
                                                     : fft->length[fft->dims - 1] % 2 ? 1
                                                                                      : 3};
-    out->after = (cuda_fft_copy_args){
-        .scale = out->copies_after ? fft->scale : 1, .dims = fft->dims, .conjugate = is_turned};
+    out->after = (cuda_fft_copy_args){.scale = out->copies_after ? fft->scale : 1,
+                                      .dims = fft->dims,
+                                      .conjugate = conjugates_after};
     out->direction = forward ? FFT_FORWARD : FFT_INVERSE;
 }
 

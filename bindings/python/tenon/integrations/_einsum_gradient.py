@@ -72,12 +72,13 @@ class _Einsum(torch.autograd.Function):
             for at in range(len(operands))))
 
 
-def einsum(*given: Any, strategy: str | None = None, path: Any = None, memory_limit: int | None = None, seed: int = 0) -> Tensor:
-    """tenon.einsum of PyTorch's tensors with gradients, also second ones; its other arguments are those of tenon.einsum.
+def einsum(*given: Any, strategy: str | None = None, path: Any = None, memory_limit: int | None = None, seed: int = 0,
+           search_time: float | None = None) -> Tensor:
+    """tenon.einsum of PyTorch's tensors with gradients, also second ones; its options are those of tenon.einsum, without `out`.
     Backward passes compute einsums of the result's gradient and the other operands, in the settings that hold then, along
     paths of their own."""
     equation, operands = _einsum._parse(given)
-    options = {"strategy": strategy, "path": path, "memory_limit": memory_limit, "seed": seed}
+    options = {"strategy": strategy, "path": path, "memory_limit": memory_limit, "seed": seed, "search_time": search_time}
     if torch.is_grad_enabled() and any(isinstance(one, Tensor) and one.requires_grad for one in operands):
         result: Tensor = _Einsum.apply(equation, options, *operands)  # type: ignore[no-untyped-call]
         return result
