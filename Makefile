@@ -4,6 +4,7 @@
 PREFIX = /usr/local
 SECONDS = 60
 GLIBC = 2.28
+PRESET = release
 .PHONY: help doctor test test-full attack build bench gpu-test hw-test cross-test libraries-test peers-test fuzz lint format wheel install clean
 
 help: ## this list
@@ -28,7 +29,7 @@ attack: ## a random campaign against everything for SECONDS=60, from a new seed
 build: ## library, modules and command, into build/
 	@scripts/setup build
 	@! command -v ninja >/dev/null || export CMAKE_GENERATOR="$${CMAKE_GENERATOR:-Ninja}"; \
-		cmake --preset release --log-level=WARNING && \
+		cmake --preset $(PRESET) --log-level=WARNING && \
 		cmake --build build --target product --parallel "$$(nproc 2>/dev/null || echo 2)"
 
 bench: ## measure the speeds that are promised, beside their rivals
@@ -70,12 +71,13 @@ format: ## write the sources as .clang-format wants them
 wheel: ## a Python wheel with the library and the command, into dist/; it runs with glibc GLIBC=2.28 and later
 	@scripts/setup build
 	@! command -v ninja >/dev/null || export CMAKE_GENERATOR="$${CMAKE_GENERATOR:-Ninja}"; \
-		cmake --preset release -B build-wheel --log-level=WARNING -DTENON_GLIBC=$(GLIBC) -DTENON_TESTS=OFF \
+		cmake --preset package -B build-wheel --log-level=WARNING -DTENON_GLIBC=$(GLIBC) -DTENON_TESTS=OFF \
 			-DTENON_BENCH=OFF && \
 		cmake --build build-wheel --target product --parallel "$$(nproc 2>/dev/null || echo 2)"
 	@mkdir -p dist && TENON_BUILD=build-wheel python3 bindings/python/build_backend.py dist
 
-install: build ## into PREFIX=/usr/local, below DESTDIR if that is set
+install: ## build with GPU kernels compiled ahead, and install into PREFIX=/usr/local, below DESTDIR if that is set
+	@$(MAKE) -s build PRESET=package
 	@DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(PREFIX)" >build/install.log
 	@echo "installed into $(DESTDIR)$(PREFIX); build/install_manifest.txt lists the files; next: $(DESTDIR)$(PREFIX)/bin/tenon doctor"
 

@@ -38,6 +38,7 @@ EXCEPTIONS = [
     ("cli/json.c", "base/utf8.h", "one definition of UTF-8"),
     ("cli/page_tables.c", "base/words.h", "one way to compare words"),
     ("cli/html.c", "base/utf8.h", "one definition of UTF-8"),
+    ("cli/einsum_tree.c", "base/utf8.h", "one definition of UTF-8"),
     ("cli/text.h", "print/line.h", "the command prints as the library does"),
     ("cli/candidates.h", "print/candidate_words.h", "the command prints as the library does"),
     ("cli/conformance/host.c", "pthread.h", "the suite runs threads and processes of its own"),

@@ -47,7 +47,7 @@ class Builds(script.Case):
         skip = shutil.ignore_patterns("build", "build-*", ".git", "__pycache__")
         shutil.copytree(script.build.source, copy, ignore=skip)
         generator = script.build.values["CMAKE_GENERATOR"]
-        settings = ["-DTENON_TESTS=OFF", "-DTENON_BENCH=OFF", "-DTENON_DESCRIBED=ON"]
+        settings = ["-DTENON_TESTS=OFF", "-DTENON_BENCH=OFF", "-DTENON_DESCRIBED=ON", "-DTENON_CUDA_READY=sm_80"]
         targets = ["all"] if script.FULL else SMALL
         self.make(script.build.source, first, generator, *settings, targets=targets)
         self.make(copy, second, generator, *settings, targets=targets)
