@@ -129,6 +129,34 @@ static void the_input_of_complex_to_real_is_a_copy(void **state)
     assert_int_equal(plan->in_distance, 9);
 }
 
+/* The library has forward from real and inverse to real only. */
+static void both_directions_with_real_numbers(void **state)
+{
+    (void)state;
+    begin();
+    static const int32_t directions[] = {TN_FFT_FORWARD, TN_FFT_INVERSE};
+    for (int32_t i = 0; i < 2; i++) {
+        const problem from = {.in = TN_F32,
+                              .out = TN_C64,
+                              .rank = 2,
+                              .dims = 1,
+                              .direction = directions[i],
+                              .shape = {5, 9},
+                              .in_shape = {5, 16}};
+        DO(transform(&from, &err));
+        assert_int_equal(last_plan()->direction, FFT_FORWARD);
+        const problem to = {.in = TN_C64,
+                            .out = TN_F32,
+                            .rank = 2,
+                            .dims = 1,
+                            .direction = directions[i],
+                            .shape = {5, 16},
+                            .in_shape = {5, 9}};
+        DO(transform(&to, &err));
+        assert_int_equal(last_plan()->direction, FFT_INVERSE);
+    }
+}
+
 static const problem usual = {.in = TN_C64, .out = TN_C64, .rank = 2, .dims = 1, .shape = {4, 64}};
 
 static void the_work_area_is_ours(void **state)
@@ -330,6 +358,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(layouts_are_those_of_the_operands),
         cmocka_unit_test(the_input_of_complex_to_real_is_a_copy),
+        cmocka_unit_test(both_directions_with_real_numbers),
         cmocka_unit_test(the_work_area_is_ours),
         cmocka_unit_test(failures_are_named),
         cmocka_unit_test(a_recorded_transform_keeps_its_handle),

@@ -104,6 +104,11 @@ fft_status cufftSetWorkArea(fft_handle handle, void *work)
     return FFT_SUCCESS;
 }
 
+static bool is_real(int32_t type)
+{
+    return type == FFT_R32 || type == FFT_R64;
+}
+
 fft_status cufftXtExec(fft_handle handle, void *in, void *out, int direction)
 {
     stub_fft_plan *plan = plan_of(handle);
@@ -115,5 +120,8 @@ fft_status cufftXtExec(fft_handle handle, void *in, void *out, int direction)
     plan->in = (uintptr_t)in, plan->out = (uintptr_t)out, plan->direction = direction;
     atomic_fetch_add(&stub_cufft_seen.transforms, 1);
     atomic_store(&plan->in_use, 0);
+    /* One direction for each kind with real numbers. */
+    if (plan->in_type != plan->out_type && (direction == FFT_FORWARD) != is_real(plan->in_type))
+        return FFT_NOT_SUPPORTED;
     return (fft_status)stub_number("STUB_FFT_EXEC", FFT_SUCCESS);
 }

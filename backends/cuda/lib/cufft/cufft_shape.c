@@ -106,7 +106,8 @@ static void choose_copies(const tn_fft_op *fft, cufft_shape *out)
     out->after = (cuda_fft_copy_args){.scale = out->copies_after ? fft->scale : 1,
                                       .dims = fft->dims,
                                       .conjugate = conjugates_after};
-    out->direction = forward ? FFT_FORWARD : FFT_INVERSE;
+    const bool is_forward = fft->kind == TN_FFT_COMPLEX ? forward : !to_real;
+    out->direction = is_forward ? FFT_FORWARD : FFT_INVERSE;
 }
 
 void cufft_shape_of(const tn_op *op, cufft_shape *out)
