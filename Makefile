@@ -5,6 +5,7 @@ PREFIX = /usr/local
 SECONDS = 60
 GLIBC = 2.28
 PRESET = release
+PACKAGE = package
 .PHONY: help doctor test test-full attack build bench gpu-test hw-test cross-test libraries-test peers-test fuzz lint format wheel install clean
 
 help: ## this list
@@ -71,13 +72,13 @@ format: ## write the sources as .clang-format wants them
 wheel: ## a Python wheel with the library and the command, into dist/; it runs with glibc GLIBC=2.28 and later
 	@scripts/setup build
 	@! command -v ninja >/dev/null || export CMAKE_GENERATOR="$${CMAKE_GENERATOR:-Ninja}"; \
-		cmake --preset package -B build-wheel --log-level=WARNING -DTENON_GLIBC=$(GLIBC) -DTENON_TESTS=OFF \
+		cmake --preset $(PACKAGE) -B build-wheel --log-level=WARNING -DTENON_GLIBC=$(GLIBC) -DTENON_TESTS=OFF \
 			-DTENON_BENCH=OFF && \
 		cmake --build build-wheel --target product --parallel "$$(nproc 2>/dev/null || echo 2)"
 	@mkdir -p dist && TENON_BUILD=build-wheel python3 bindings/python/build_backend.py dist
 
 install: ## build with GPU kernels compiled ahead, and install into PREFIX=/usr/local, below DESTDIR if that is set
-	@$(MAKE) -s build PRESET=package
+	@$(MAKE) -s build PRESET=$(PACKAGE)
 	@DESTDIR="$(DESTDIR)" cmake --install build --prefix "$(PREFIX)" >build/install.log
 	@echo "installed into $(DESTDIR)$(PREFIX); build/install_manifest.txt lists the files; next: $(DESTDIR)$(PREFIX)/bin/tenon doctor"
 

@@ -113,7 +113,7 @@ class Page:
             return
         home = self.folder / "home"
         home.mkdir(exist_ok=True)
-        script = text.replace("make install", f"make -C '{self.source}' install")
+        script = text.replace("make install", f"make -C '{self.source}' install PACKAGE=release")
         if not FULL:  # what `make install` runs once the product is built; a report that times no kernel
             script = re.sub(r"make install PREFIX=(\S+)", rf"cmake --install '{self.build}' --prefix \1", text)
             script = re.sub(r"(?m)(?<= )doctor(?= |$)", "doctor --quick", script)
