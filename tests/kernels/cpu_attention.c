@@ -52,7 +52,7 @@ static call roll_call(void)
 
 static void any_op_is_that_of_the_reference(void **state)
 {
-    const int turns = test_reduced() ? 100 : test_full() ? 1200 : 120;
+    const int turns = test_fewest() ? 30 : test_reduced() ? 100 : test_full() ? 1200 : 120;
     (void)state;
     find_rows(TN_OP_ATTENTION);
     for (int turn = 0; turn < turns; turn++) {
