@@ -71,6 +71,7 @@ static const tn_library_row *const libraries[] = {
 #define LIBRARY_ROWS(ROW)                \
     ROW(cuda_dnn_attention_row)          \
     ROW(cuda_lt_attention_row)           \
+    ROW(cuda_lt_attention16_row)         \
     ROW(cuda_cufft_row)                  \
     ROW(cuda_dnn_single_row)             \
     ROW(cuda_dnn_gradient_row)           \

@@ -304,6 +304,8 @@ SANITIZED = (
 PERMITTED = (
     ("matmul:f32:m=512,n=512,k=512",), ("matmul:f32:m=512,n=512,k=512", "cuda.matmul.fp32_precision=tf32"),
     ("matmul:bf16:m=64,n=64,k=65536",), ("matmul:f16:m=333,n=555,k=777", "cuda.matmul.allow_fp16_accumulation=true"),
+    ("attention:bf16:b=2,h=6,lq=200,lk=333,d=72,mask=bool,lse=1", "cuda.allow_fp16_bf16_reduction_math_sdp=true"),
+    ("attention:f16:b=2,h=6,l=300,d=128,scale=0.01", "cuda.allow_fp16_bf16_reduction_math_sdp=true"),
 )
 
 

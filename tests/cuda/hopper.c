@@ -9,8 +9,9 @@
 #include <math.h>
 #include <string.h>
 
-extern const tn_kernel_row cuda_hopper_row, cuda_lt_attention_row, cuda_attention_row,
-    cuda_attention_invariant_row, cuda_dnn_attention_row, cuda_dnn_single_row, cuda_decode_row;
+extern const tn_kernel_row cuda_hopper_row, cuda_lt_attention_row, cuda_lt_attention16_row,
+    cuda_attention_row, cuda_attention_invariant_row, cuda_dnn_attention_row, cuda_dnn_single_row,
+    cuda_decode_row;
 
 enum { PROBLEMS = 2000 };
 
@@ -268,7 +269,7 @@ static void every_problem_has_a_cost(void **state)
     const tn_kernel_row *const rows[] = {&cuda_hopper_row,        &cuda_lt_attention_row,
                                          &cuda_attention_row,     &cuda_attention_invariant_row,
                                          &cuda_dnn_attention_row, &cuda_dnn_single_row,
-                                         &cuda_decode_row};
+                                         &cuda_decode_row,        &cuda_lt_attention16_row};
     enum { SIZES = sizeof sizes / sizeof sizes[0], MORE = sizeof more / sizeof more[0] };
     (void)state;
     for (size_t i = 0; i < SIZES * SIZES * MORE; i++) {

@@ -210,8 +210,9 @@ static const tn_platform_row platform = {.struct_size = sizeof platform,
 static const tn_platform_row *const platforms[] = {&platform, NULL};
 
 #define ROW_ADDRESS(row) &row,
-static const tn_kernel_row *const own[] = {CUDA_ROWS(ROW_ADDRESS) ROW_ADDRESS(
-    finished_row) ROW_ADDRESS(padded_row) ROW_ADDRESS(math_row) ROW_ADDRESS(fft_row)};
+static const tn_kernel_row *const own[] = {CUDA_ROWS(ROW_ADDRESS) ROW_ADDRESS(finished_row)
+                                               ROW_ADDRESS(padded_row) ROW_ADDRESS(math_row)
+                                                   ROW_ADDRESS(math16_row) ROW_ADDRESS(fft_row)};
 enum { ROWS = sizeof own / sizeof own[0] };
 static tn_kernel_row rows[ROWS];
 static char names[ROWS][64];
@@ -249,6 +250,8 @@ static void begin(void)
     if (registration)
         return;
     precompile_header();
+    if (tn_settings_set("cuda.allow_fp16_bf16_reduction_math_sdp=true", &err))
+        fail_msg("%s", err.message);
     if (tn_module_register(entry, 0, &registration, &err))
         fail_msg("%s", err.message);
 }
@@ -652,6 +655,17 @@ static void attention_by_two_products(void **state)
     (void)state;
     HOLD_BY("math", ATTENTION, "attention:f16:b=1,h=2,lq=17,lk=33,d=41",
             "attention:bf16:b=1,h=1,lq=3,lk=40,d=600");
+}
+
+/* Scores in 16 bits are scaled before they are stored: f16 cannot hold these without their scale. */
+static void attention_by_two_products_with_narrow_scores(void **state)
+{
+    (void)state;
+    HOLD_BY("math16", "attention:f16:b=1,h=2,lq=17,lk=33,d=41,lse=1",
+            "attention:f16:b=1,h=1,lq=3,lk=40,d=600,scale=0.01",
+            "attention:bf16:b=3,h=15,l=25,d=16,mask=causal;additive,softcap=4,out=f32",
+            "attention:bf16:b=3,h=15,l=25,d=24,dropout=0.25,seed=7,offset=3,lse=1",
+            "attention:bf16:b=1,h=2,l=25,d=24,scale=-0.5");
 }
 
 /* Of two kernels, of complex and of real numbers: operands that the library takes as they are, and those that it does not;
@@ -1201,6 +1215,7 @@ int main(void)
         cmocka_unit_test(attention_of_few_rows),
         cmocka_unit_test(attention_of_many_rows),
         cmocka_unit_test(attention_by_two_products),
+        cmocka_unit_test(attention_by_two_products_with_narrow_scores),
         cmocka_unit_test(attention_of_a_step),
         cmocka_unit_test(nonfinite_values_of_a_step),
         cmocka_unit_test(gradients_of_attention),

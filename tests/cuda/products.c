@@ -416,6 +416,34 @@ static void attention_is_two_products(void **state)
     come_in();
 }
 
+/* With the switch, and only with it, scores take 16 bits. */
+static void scores_are_narrow_where_they_may_be(void **state)
+{
+    const int64_t shape[] = {2, 3, 32, 16};
+    tn_tensor of[4];
+    (void)state;
+    come_in();
+    for (int i = 0; i < 4; i++)
+        DO(tn_tensor_create(device, TN_BF16, shape, 4, &of[i], &err));
+    for (int may = 0; may < 2; may++) {
+        come_in();
+        set("cuda.flash_sdp=false");
+        set("cuda.mem_efficient_sdp=false");
+        set("cuda.cudnn_sdp=false");
+        set(may ? "cuda.allow_fp16_bf16_reduction_math_sdp=true"
+                : "cuda.allow_fp16_bf16_reduction_math_sdp=false");
+        DO(tn_attention(
+            NULL, TN_ARGS(attention, .q = &of[0], .k = &of[1], .v = &of[2], .out = &of[3]), &err));
+        assert_int_equal(lt->count, 2);
+        const uintptr_t scores =
+            lt->calls[1].right - lt->calls[0].out; /* weights lie behind them */
+        assert_int_equal(scores, 2 * 3 * 32 * 32 * (may ? 2 : 4));
+    }
+    for (int i = 0; i < 4; i++)
+        tn_tensor_release(&of[i]);
+    come_in();
+}
+
 /* Out lies by rows, and so it is B, transposed, that the library calls A. */
 static void scales_of_8_bit_floats_are_pointed_to(void **state)
 {
@@ -707,6 +735,7 @@ int main(void)
         cmocka_unit_test(what_follows_sums_is_a_kernel_of_ours),
         cmocka_unit_test(misaligned_operands_are_copied_to_workspace),
         cmocka_unit_test(attention_is_two_products),
+        cmocka_unit_test(scores_are_narrow_where_they_may_be),
         cmocka_unit_test(tuning_records_none_of_many),
         cmocka_unit_test(tuning_has_operands_at_several_places),
         cmocka_unit_test(two_threads_with_settings_of_their_own),

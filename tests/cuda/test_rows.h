@@ -6,6 +6,6 @@
 
 /* Products of misaligned operands, which are copied as those of cuBLASLt are; products with an epilogue like those of
  * cuBLASLt; attention by two products; transforms with operands that are copied as those of cuFFT are. */
-extern const tn_kernel_row padded_row, finished_row, math_row, fft_row;
+extern const tn_kernel_row padded_row, finished_row, math_row, math16_row, fft_row;
 
 #endif

@@ -1,4 +1,5 @@
-/* Attention by two matrix products of a library and kernels of our own between them; scores are in workspace. */
+/* Attention by two matrix products of a library and kernels of our own between them; scores are in workspace. Rows with
+ * TN_NUM_REDUCED_REDUCTION store scores in the operands' dtype, others in f32 or f64. */
 #ifndef CUDA_ATTENTION_MATH_H
 #define CUDA_ATTENTION_MATH_H
 
@@ -10,16 +11,18 @@
 tn_status cuda_math_admit_counts(const tn_op *op, tn_refusal *why);
 
 /* Returns the workspace without that of the products. The type is double, which no size of an op overflows. */
-double cuda_math_bytes(const tn_op *op);
+double cuda_math_bytes(const tn_kernel_row *row, const tn_op *op);
 
 /* The two products as ops of matmul: scores of queries and keys, sums of weights and values. */
-void cuda_math_products(const tn_op *op, tn_op *scores, tn_op *sums);
+void cuda_math_products(const tn_kernel_row *row, const tn_op *op, tn_op *scores, tn_op *sums);
 
 /* Checks the problem with cuda_math_admit_counts, and that the row `product` supports both products; notes the workspace in `why`. */
-tn_status cuda_math_admit(const tn_kernel_row *product, const tn_query *query, tn_refusal *why);
+tn_status cuda_math_admit(const tn_kernel_row *row, const tn_kernel_row *product,
+                          const tn_query *query, tn_refusal *why);
 
 /* Returns the workspace, including that of the products. */
-uint64_t cuda_math_workspace(const tn_kernel_row *product, const tn_query *query);
+uint64_t cuda_math_workspace(const tn_kernel_row *row, const tn_kernel_row *product,
+                             const tn_query *query);
 
 typedef struct cuda_math {
     const tn_kernel_row *product;

@@ -4,6 +4,6 @@
 
 #include "tenon/module/kernel.h"
 
-extern const tn_kernel_row cuda_lt_attention_row;
+extern const tn_kernel_row cuda_lt_attention_row, cuda_lt_attention16_row;
 
 #endif
