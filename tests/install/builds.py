@@ -1,6 +1,6 @@
-"""Other builds of the same sources: twice the same bytes, without a module, without Ninja and
-cmocka. Only the release build's run makes them. Whole builds take minutes: those are for full runs
-(`make test-full`); others make two small modules, and one suite without cmocka."""
+"""Other builds of the same sources: the same bytes in another folder, without a module, without Ninja and
+cmocka, with GPU kernels compiled ahead. Only the release build's run makes them. Whole builds take minutes: those are for
+full runs (`make test-full`); others make two small modules, and one suite without cmocka."""
 
 import glob
 import hashlib
@@ -42,16 +42,28 @@ class Builds(script.Case):
         return found
 
     def test_two_folders_give_the_same_bytes(self):
-        first, second = self.place("one"), self.place("second", "two")
-        copy = self.place("a", "longer", "path")
+        """The build that is tested, and one of a copy of the sources in another place."""
+        folder, copy = self.place("second", "two"), self.place("a", "longer", "path")
         skip = shutil.ignore_patterns("build", "build-*", ".git", "__pycache__")
         shutil.copytree(script.build.source, copy, ignore=skip)
-        generator = script.build.values["CMAKE_GENERATOR"]
-        settings = ["-DTENON_TESTS=OFF", "-DTENON_BENCH=OFF", "-DTENON_DESCRIBED=ON", "-DTENON_CUDA_READY=sm_80"]
-        targets = ["all"] if script.FULL else SMALL
-        self.make(script.build.source, first, generator, *settings, targets=targets)
-        self.make(copy, second, generator, *settings, targets=targets)
-        self.assertEqual(self.digests(first), self.digests(second))
+        kept = [f"-D{name}={script.build.values.get(name, '')}"
+                for name in ("CMAKE_C_FLAGS", "TENON_CUDA_READY", "TENON_DESCRIBED")]
+        self.make(copy, folder, script.build.values["CMAKE_GENERATOR"], "-DTENON_TESTS=OFF", "-DTENON_BENCH=OFF", *kept,
+                  targets=["all"] if script.FULL else SMALL)
+        made, tested = self.digests(folder), self.digests(script.build.folder)
+        self.assertEqual(made, {path: tested.get(path) for path in made})
+
+    def test_kernels_compiled_ahead(self):
+        """The module is larger by them."""
+        if not script.FULL:
+            self.skipTest("NVIDIA's compiler takes half a minute: that is for `make test-full`")
+        if not script.build.values.get("TENON_NVRTC_LIBRARY", "").startswith("/"):
+            self.skipTest("NVIDIA's compiler is not here")
+        folder = self.place("ahead")
+        self.make(script.build.source, folder, script.build.values["CMAKE_GENERATOR"], "-DTENON_TESTS=OFF",
+                  "-DTENON_BENCH=OFF", "-DTENON_CUDA_READY=sm_80", targets=["tenon-cuda"])
+        sizes = [os.path.getsize(os.path.join(at, "backends", "tenon-cuda.so")) for at in (folder, script.build.folder)]
+        self.assertGreater(sizes[0], sizes[1] + 100000)
 
     def make_plain(self, target):
         """Builds a target with makefiles, without cmocka and without a module."""
