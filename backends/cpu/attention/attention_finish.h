@@ -30,7 +30,8 @@ static F(account) F(account_of)(double sink, double most, double sum)
  * instruction's operands, and so on the height of a tile. */
 INLINE VECTOR F(one_nan)(VECTOR v)
 {
-    return F(choose)(v == v, v, F(splat)((REAL)NAN));
+    const VECTOR itself = v; /* not equal to v where that is NaN */
+    return F(choose)(v == itself, v, F(splat)((REAL)NAN));
 }
 
 /* Stores elements first to first + n of a row, at most a vector. */
