@@ -69,7 +69,10 @@ class Exports(script.Case):
                              f"{file} runs code when it is opened")
 
     def test_no_static_thread_local_storage(self):
-        """The loader has little room for static TLS: a library that needs it cannot always be opened."""
+        """The loader has little room for static TLS: a library that needs it cannot always be opened. clang's
+        coverage for fuzzers has a variable there."""
+        if script.build.values.get("TENON_FUZZ") == "ON":
+            self.skipTest("objects for fuzzers have a thread-local variable of the compiler's")
         for file in [script.build.library, *self.modules]:
             flags = " ".join(self.dynamic(file).get("FLAGS", []))
             self.assertNotIn("STATIC_TLS", flags, file)
