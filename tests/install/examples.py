@@ -4,6 +4,7 @@ compared with those of a model in NumPy, which computes every sequence anew, wit
 import json
 import os
 import random
+import re
 import shutil
 import struct
 import sys
@@ -161,6 +162,17 @@ class Examples(script.Case):
         for name in os.listdir(folder):
             if name != "README.md":
                 self.assertIn(f"]({name}", text)
+
+    def test_the_commands_that_run_them(self):
+        """Each is the one of a target of the example's Makefile, or of a script."""
+        folder = os.path.join(self.prefix, "share", "tenon", "examples")
+        rows = re.findall(r"(?m)^\| \[([\w-]+)\]\(.*?\) \| `(make|python3) ([\w.]+)` \|", script.read_text(folder, "README.md"))
+        self.assertEqual(sorted(name for name, _, _ in rows), sorted(n for n in os.listdir(folder) if n != "README.md"))
+        for name, program, what in rows:
+            if program == "make":
+                self.run_well(self.need("make"), "-n", "-C", os.path.join(folder, name), what, env=self.env)
+            else:
+                self.assertTrue(os.path.exists(os.path.join(folder, name, what)), what)
 
     def generate(self, folder, *arguments):
         """The new tokens with their probabilities."""
