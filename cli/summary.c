@@ -201,7 +201,7 @@ static int print_modules_briefly(const findings *found)
         if (module->stage == TN_STAGE_READY && module->remedy[0])
             add_name(&partly, "partly in use (`tenon modules`)", module->name);
         if (module->stage != TN_STAGE_READY && !module_is_broken(module))
-            add_name(&others, "not ready", line.text);
+            add_name(&others, "not ready (`tenon modules`)", line.text);
     }
     int used = print_names("modules", &ready);
     used += print_names(used ? "" : "modules", &partly);

@@ -133,7 +133,7 @@ class Decision:
 
     def _rows(self) -> list[list[str]]:
         return [["kernel", "verdict", "us", "library", "why"]] + [
-            [c.kernel, c.verdict, f"{c.tuned_us or c.predicted_us:.4g}" if not c.why else "",
+            [c.kernel, c.verdict, _tables.number(c.tuned_us or c.predicted_us) if not c.why else "",
              c.library, str(c.why or c.note)] for c in self.candidates]
 
     def _outcome(self) -> str:

@@ -7,6 +7,15 @@ if TYPE_CHECKING:
     Rows = list[list[str]]  # the first row is the head
 
 
+def number(value: float) -> str:
+    """Four digits, or all those before the point, without an exponent.
+
+    >>> number(0.67732), number(9.4), number(22551.7)
+    ('0.6773', '9.4', '22552')
+    """
+    return f"{value:.4g}" if value < 10000 else f"{value:.0f}"
+
+
 def plain(title: str, rows: Rows, note: str = "") -> str:
     """Columns as wide as they need to be, the last one free."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
