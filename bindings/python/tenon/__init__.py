@@ -26,6 +26,7 @@ _HOMES = {
                      "seed_everything", "synchronize"), "_devices"),
     "einsum": "_einsum", "einsum_path": "_einsum",
     "Decision": "_explain", "explain": "_explain", "fallbacks": "_explain", "prepare": "_explain",
+    "Packed": "_packed", "matmul_pack": "_packed",
     "doctor": "_doctor", "libraries": "_doctor", "library": "_doctor",
 }
 _MODULES = ("backends", "device_interface", "fft", "integrations", "lock", "platforms")

@@ -25,6 +25,8 @@ from ._explain import explain as explain
 from ._explain import fallbacks as fallbacks
 from ._explain import prepare as prepare
 from ._named import *
+from ._packed import Packed as Packed
+from ._packed import matmul_pack as matmul_pack
 from ._tensor import Tensor as Tensor
 from ._tensor import empty as empty
 from .errors import Error as Error
