@@ -193,6 +193,90 @@ static void reversed_dimensions_are_not_copied(void **state)
     }
 }
 
+/* A dense tensor that has strides. */
+static const tn_tensor *dense_with_strides(piece *p, const int64_t *sizes)
+{
+    int64_t stride = 1;
+    (void)dense(p, sizes);
+    for (int32_t dim = p->tensor.ndim; dim-- > 0; stride *= sizes[dim])
+        p->strides[dim] = stride;
+    p->tensor.strides = p->strides;
+    return &p->tensor;
+}
+
+/* Sets a problem from an equation of f64 with labels a to g; dims of operands are those of its labels. */
+static void set_problem(const char *equation, const int64_t *sizes, problem *p)
+{
+    int32_t term = 0, ndim = 0;
+    int64_t shape[TN_TENSOR_NDIM_MAX + 1];
+    *p = (problem){.dtype = TN_F64};
+    strcpy(p->equation, equation);
+    memcpy(p->size, sizes, LABELS * sizeof *sizes);
+    for (const char *at = equation;; at++) {
+        if (*at >= 'a') {
+            p->axes[term][ndim] = *at - 'a';
+            shape[ndim++] = sizes[*at - 'a'];
+            continue;
+        }
+        shape[ndim] = -1;
+        ndim = 0;
+        if (!*at) {
+            (void)dense_with_strides(&result, shape);
+            return;
+        }
+        p->operands[term] = dense_with_strides(&pieces[term], shape);
+        p->terms = ++term;
+        at += *at == '-';
+    }
+}
+
+/* Rows or columns that are not one dimension of an operand or the result become batches, unless the matrices
+ * would be too small. */
+static void rows_apart_are_batches(void **state)
+{
+    static const struct {
+        const char *equation;
+        int64_t sizes[LABELS]; /* of a to g */
+        bool copied;
+        const char *problem;
+    } cases[] = {
+        /* the columns c, d of the second operand have the summed dimension between them */
+        {"ab,cbd->acd", {33, 16, 3, 40}, false, "m=33,n=40,k=16,batch=3,sa=0;16;1"},
+        {"ab,cbd->cda", {33, 16, 3, 40}, false, "batch=3"},
+        /* rows of the result are apart */
+        {"abc,bd->adc", {3, 16, 40, 36}, false, "batch=3"},
+        {"abc,bd->cad", {3, 16, 40, 36}, false, "batch=3"},
+        /* both are, with a batch of their own */
+        {"gabc,gbd->gadc", {3, 16, 34, 33, 1, 1, 2}, false, "batch=2x3"},
+        /* 12 columns are too few */
+        {"ab,cbd->acd", {33, 16, 9, 12}, true, "m=33,n=108,k=16"},
+        /* so are 1056 products of each matrix */
+        {"ab,cbd->acd", {33, 1, 3, 32}, true, NULL},
+    };
+    static problem p;
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tn_einsum_path *path = NULL;
+        tn_error err = {0};
+        set_problem(cases[i].equation, cases[i].sizes, &p);
+        const tn_einsum_args args = args_of(p.equation, p.operands, p.terms);
+        if (tn_einsum_explain(NULL, &args, &path, &err))
+            fail_msg("%s: %s", p.equation, err.message);
+        const tn_einsum_step *step = tn_einsum_path_step(path, 0);
+        const char *last = step->problems[step->calls - 1];
+        if (cases[i].problem &&
+            ((step->calls > 1) != cases[i].copied ||
+             !strstr(cases[i].copied ? step->problems[1] : last, cases[i].problem)))
+            fail_msg("%s: %zu calls, of which the last is %s", p.equation, step->calls, last);
+        tn_einsum_path_release(path);
+        poison();
+        if (tn_einsum(NULL, &args, &err))
+            fail_msg("%s: %s", p.equation, err.message);
+        expect_result(&p);
+        expect_gaps();
+    }
+}
+
 /* The memory of a call and the number of its slices, as it is explained. */
 static uint64_t explain_memory(const tn_einsum_args *args, double *out_slices)
 {
@@ -398,6 +482,7 @@ int main(void)
         cmocka_unit_test(many_dimensions_are_supported),
         cmocka_unit_test(memory_is_what_explain_says),
         cmocka_unit_test(reversed_dimensions_are_not_copied),
+        cmocka_unit_test(rows_apart_are_batches),
         cmocka_unit_test(slices_fit_the_memory),
         cmocka_unit_test(paths_do_not_change_results),
         cmocka_unit_test(large_outer_products_are_right),

@@ -141,6 +141,47 @@ static double least_of_all(uint32_t *sets, int32_t count, uint32_t out, const in
     return least;
 }
 
+/* The cost of an equation whose operands have 26 more dimensions of size 1 each, with labels of their own:
+ * more than 64 labels are searched in another way. */
+static double wide_cost(const char *equation, const int64_t *sizes, const char *strategy)
+{
+    enum { MORE = 26 };
+    tn_tensor tensors[6];
+    const tn_tensor *operands[6];
+    int64_t shapes[6][TN_TENSOR_NDIM_MAX];
+    int32_t path[24], steps;
+    char wide[6 * (8 + 2 * MORE)], *to = wide;
+    double cost = 0;
+    tn_error err = {0};
+    int32_t count = 0;
+    const char *at = equation;
+    do {
+        int32_t ndim = 0;
+        for (; *at >= 'a'; at++) {
+            shapes[count][ndim++] = sizes[*at - 'a'];
+            *to++ = *at;
+        }
+        for (int32_t i = 0; i < MORE; i++) {
+            const int32_t code = 0xC0 + count * MORE + i; /* two bytes in UTF-8 */
+            *to++ = (char)(0xC0 | code >> 6);
+            *to++ = (char)(0x80 | (code & 0x3F));
+            shapes[count][ndim++] = 1;
+        }
+        tensors[count] = (tn_tensor){
+            .device_type = TN_DLPACK_CPU, .ndim = ndim, .dtype = TN_F32, .shape = shapes[count]};
+        operands[count] = &tensors[count];
+        count++;
+        *to++ = *at;
+    } while (*at++ == ',');
+    strcpy(to, at);
+    tn_einsum_args args = args_of(wide, operands, count);
+    args.out = NULL;
+    args.strategy = strategy;
+    if (tn_einsum_search(NULL, &args, path, &steps, &cost, &err))
+        fail_msg("%s: %s", wide, err.message);
+    return cost;
+}
+
 static void optimal_agrees_with_all_orders(void **state)
 {
     (void)state;
@@ -175,6 +216,37 @@ static void optimal_agrees_with_all_orders(void **state)
         const double found = cost_of(equation, sizes, "optimal");
         if (found != least)
             fail_msg("%s: expected cost %g, got %g", equation, least, found);
+        if (wide_cost(equation, sizes, "optimal") != least)
+            fail_msg("%s with 64 more labels: expected cost %g, got %g", equation, least,
+                     wide_cost(equation, sizes, "optimal"));
+    }
+}
+
+/* Paths of many operands with few labels: no search of opt_einsum 3.4.0 with the same strategy found a cheaper
+ * one. */
+static void dense_networks_have_cheap_paths(void **state)
+{
+    static const struct {
+        const char *strategy, *equation;
+        int64_t sizes[9];
+        double most;
+    } cases[] = {
+        {"auto", "b,cb,b,acd,c,cdb,b,bdc->", {3, 2, 2, 6}, 160},
+        {"auto", "eab,eac,edc,bad,db,eb,dae,a->a", {6, 2, 2, 4, 6}, 1704},
+        {"auto", "dc,cbd,acb,c,d,dc,ca,ca->a", {4, 5, 4, 5}, 544},
+        {"auto", "f,f,fec,c,df,bfd,fca,fca->a", {4, 6, 6, 2, 3, 4}, 568},
+        {"dp", "dgb,dcb,db,d,gb,e,fb,bc->bc", {0, 4, 6, 2, 5, 2, 4}, 254},
+        {"branch-1", "dac,bc,bcd,ac,cd,dc,ab,bd->a", {5, 5, 2, 4}, 618},
+        {"branch-1", "c,dac,db,cd,ab,adc,bdc,dbc->a", {2, 3, 5, 3}, 372},
+        {"branch-2", "i,fch,fg,c,iae,hd,c->", {2, 0, 5, 6, 3, 5, 6, 4, 2}, 377},
+        {"branch-2", "bcd,ac,b,ad,dba,bad,d,ad->", {4, 4, 6, 6}, 1592},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const double cost = cost_of(cases[i].equation, cases[i].sizes, cases[i].strategy);
+        if (cost > cases[i].most)
+            fail_msg("%s with %s: expected a cost of at most %g, got %g", cases[i].equation,
+                     cases[i].strategy, cases[i].most, cost);
     }
 }
 
@@ -470,6 +542,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(optimal_is_optimal),
         cmocka_unit_test(optimal_agrees_with_all_orders),
+        cmocka_unit_test(dense_networks_have_cheap_paths),
         cmocka_unit_test(greedy_takes_the_expected_pairs),
         cmocka_unit_test(long_chains_have_paths),
         cmocka_unit_test(steps_are_equations),

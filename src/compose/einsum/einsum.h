@@ -133,7 +133,7 @@ tn_status tni_einsum_branch(const tni_einsum *sum, int32_t branches, double visi
 
 /* Exhaustive search over orders that cost at most `most`, the cost of the order that *out has, which
  * remains if none is better. Without `outer`, pairs without a common index are multiplied only if
- * nothing else is left of them. */
+ * no index of theirs is left to be summed. */
 typedef struct tni_einsum_exact_args {
     bool outer;
     double most;
@@ -143,6 +143,12 @@ typedef struct tni_einsum_exact_args {
 /* *out_found is false if a limit was exceeded; then *out is unchanged. */
 tn_status tni_einsum_exact(const tni_einsum *sum, const tni_einsum_exact_args *how,
                            tni_einsum_order *out, bool *out_found, tn_error *err);
+
+/* The same over all orders, of at most TNI_EINSUM_SUBSETS operands with at most 64 indices, without
+ * limits: *out becomes the best order, unless none costs less than `most`. */
+enum { TNI_EINSUM_SUBSETS = 14 };
+tn_status tni_einsum_subsets(const tni_einsum *sum, double most, tni_einsum_order *out,
+                             tn_error *err);
 
 /* Everything that the equation, the order and the memory of a call depend on. */
 typedef struct tni_einsum_key {

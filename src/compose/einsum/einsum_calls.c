@@ -1,55 +1,24 @@
-#include "einsum_calls.h"
+#include "einsum_nest.h"
 
 #include "base/alloc.h"
-#include "base/checked.h"
-#include "tenon/elementwise.h"
-#include "tenon/matmul.h"
-#include "tenon/reduce.h"
+#include "tenon/dlpack.h"
 
 #include <string.h>
 
 static const char where[] = "tn_einsum";
 
-enum { ALIGNMENT = 64, TENSORS = 3 };
-
-/* A loop over dimensions that several tensors have; the last tensor is the output. */
-typedef struct nest {
-    int32_t tensors;
-    int32_t rank;
-    int32_t kept; /* the first dimensions, which are not summed */
-    int64_t size[TNI_EINSUM_DIMS];
-    int64_t stride[TENSORS][TNI_EINSUM_DIMS];
-    uintptr_t at[TENSORS];
-} nest;
+enum { ALIGNMENT = 64, TENSORS = TNI_EINSUM_TENSORS };
 
 struct tni_einsum_room {
-    nest nest;
+    tni_einsum_nest nest;
     tni_einsum_view copies[TENSORS]; /* of a matrix product; or of a sum, two */
     tni_einsum_groups groups;
-    tni_einsum_list summed;
+    tni_einsum_list summed; /* of a sum; or the batch of a matrix */
 };
 
 tni_einsum_room *tni_einsum_room_create(void)
 {
     return tni_alloc(sizeof(tni_einsum_room));
-}
-
-/* Calls an operator for tensors of the nest's dimensions from `first` on. */
-typedef tn_status (*call_fn)(tni_einsum_calls *calls, const nest *n, int32_t first, tn_error *err);
-
-int32_t tni_einsum_find(const tni_einsum_view *view, int32_t index)
-{
-    for (int32_t i = 0; i < view->dims.count; i++) {
-        if (view->dims.index[i] == index)
-            return i;
-    }
-    return -1;
-}
-
-int64_t tni_einsum_stride(const tni_einsum_view *view, int32_t index)
-{
-    const int32_t dim = tni_einsum_find(view, index);
-    return dim < 0 ? 0 : view->stride[dim];
 }
 
 /* Finds the first gap for `bytes` bytes between the blocks, which are sorted by address. */
@@ -122,221 +91,48 @@ void tni_einsum_view_free(tni_einsum_calls *calls, const tni_einsum_view *view)
         calls->blocks[view->block].used = false;
 }
 
-static tn_tensor make_tensor(const tni_einsum_calls *calls, uintptr_t at, int32_t ndim,
-                             const int64_t *shape, const int64_t *strides)
-{
-    return (tn_tensor){.data = (void *)at,
-                       .device_type = calls->device_type,
-                       .device_id = calls->device_id,
-                       .ndim = ndim,
-                       .dtype = calls->run->out->dtype,
-                       .shape = (int64_t *)(uintptr_t)shape,
-                       .strides = (int64_t *)(uintptr_t)strides};
-}
-
-/* The tensor of a nest's dimensions from `first` to `end` - 1. */
-static tn_tensor tensor_of(const tni_einsum_calls *calls, const nest *n, int32_t tensor,
-                           int32_t first, int32_t end)
-{
-    return make_tensor(calls, n->at[tensor], end - first, n->size + first,
-                       n->stride[tensor] + first);
-}
-
-static tn_status end_explain(const tni_einsum_calls *calls, tn_status status, tn_decision *decision,
-                             tn_error *err)
-{
-    if (!status)
-        status = calls->run->explained(calls->run->user, calls->step, decision, err);
-    tn_decision_release(decision);
-    return status;
-}
-
-/* Calls tn_NOUN or tn_NOUN_explain. */
-#define CALL(noun, ...)                                                               \
-    const tni_einsum_run *run = calls->run;                                           \
-    const tn_##noun##_args *args = TN_ARGS(noun, .stream = run->stream, __VA_ARGS__); \
-    tn_decision *decision = NULL;                                                     \
-    if (run->mode == TNI_EINSUM_RUN)                                                  \
-        return tn_##noun(run->context, args, err);                                    \
-    const tn_status status = tn_##noun##_explain(run->context, args, &decision, err); \
-    return end_explain(calls, status, decision, err)
-
-static tn_status call_permute(tni_einsum_calls *calls, const nest *n, int32_t first, tn_error *err)
-{
-    const tn_tensor in = tensor_of(calls, n, 0, first, n->rank);
-    const tn_tensor out = tensor_of(calls, n, 1, first, n->rank);
-    CALL(permute, .in = &in, .out = &out);
-}
-
-static tn_status call_multiply(tni_einsum_calls *calls, const nest *n, int32_t first, tn_error *err)
-{
-    const tn_tensor in = tensor_of(calls, n, 0, first, n->rank);
-    const tn_tensor other = tensor_of(calls, n, 1, first, n->rank);
-    const tn_tensor out = tensor_of(calls, n, 2, first, n->rank);
-    CALL(binary, .in = &in, .other = &other, .out = &out, .kind = TN_BINARY_MUL);
-}
-
-static tn_status call_add(tni_einsum_calls *calls, const nest *n, int32_t first, tn_error *err)
-{
-    const tn_tensor in = tensor_of(calls, n, 0, first, n->rank);
-    const tn_tensor out = tensor_of(calls, n, 1, first, n->rank);
-    CALL(binary, .in = &out, .other = &in, .out = &out, .kind = TN_BINARY_ADD);
-}
-
-static tn_status call_fill(tni_einsum_calls *calls, const nest *n, int32_t first, tn_error *err)
-{
-    const tn_tensor out = tensor_of(calls, n, 0, first, n->rank);
-    CALL(fill, .out = &out);
-}
-
-static tn_status call_reduce(tni_einsum_calls *calls, const nest *n, int32_t first, tn_error *err)
-{
-    const tn_tensor in = tensor_of(calls, n, 0, first, n->rank);
-    const tn_tensor out = tensor_of(calls, n, 1, first, n->kept);
-    const uint64_t axes = ((UINT64_C(1) << (n->rank - n->kept)) - 1) << (n->kept - first);
-    CALL(reduce, .in = &in, .out = &out, .axes = axes, .kind = TN_REDUCE_SUM);
-}
-
-static void swap_dims(nest *n, int32_t a, int32_t b)
-{
-    const int64_t size = n->size[a];
-    n->size[a] = n->size[b];
-    n->size[b] = size;
-    for (int32_t i = 0; i < n->tensors; i++) {
-        const int64_t stride = n->stride[i][a];
-        n->stride[i][a] = n->stride[i][b];
-        n->stride[i][b] = stride;
-    }
-}
-
-/* Sorts dimensions by descending strides of a tensor. */
-static void sort_dims(nest *n, int32_t from, int32_t to, int32_t tensor)
-{
-    for (int32_t i = from + 1; i < to; i++) {
-        for (int32_t k = i; k > from && tni_einsum_magnitude(n->stride[tensor][k - 1]) <
-                                            tni_einsum_magnitude(n->stride[tensor][k]);
-             k--)
-            swap_dims(n, k - 1, k);
-    }
-}
-
-/* Whether a dimension of stride `outer` and one of `size` elements that are `inner` apart are one. */
-static bool are_contiguous(int64_t outer, int64_t inner, int64_t size)
-{
-    int64_t whole;
-    return tni_mul_i64(inner, size, &whole) && outer == whole;
-}
-
-/* Merges dimensions from `from` to `to` - 1 that are contiguous in every tensor. Returns the new
- * end. */
-static int32_t merge_dims(nest *n, int32_t from, int32_t to)
-{
-    int32_t last = from;
-    for (int32_t i = from + 1; i < to; i++) {
-        bool merged = true;
-        for (int32_t t = 0; t < n->tensors; t++)
-            merged = merged && are_contiguous(n->stride[t][last], n->stride[t][i], n->size[i]);
-        last += !merged;
-        n->size[last] = merged ? n->size[last] * n->size[i] : n->size[i];
-        for (int32_t t = 0; t < n->tensors; t++)
-            n->stride[t][last] = n->stride[t][i];
-    }
-    return from < to ? last + 1 : to;
-}
-
-/* Removes the dimensions from `from` to `to` - 1. */
-static void remove_dims(nest *n, int32_t from, int32_t to)
-{
-    const size_t bytes = (size_t)(n->rank - to) * sizeof n->size[0];
-    memmove(n->size + from, n->size + to, bytes);
-    for (int32_t t = 0; t < n->tensors; t++)
-        memmove(n->stride[t] + from, n->stride[t] + to, bytes);
-    n->rank -= to - from;
-}
-
-/* The nest of the dimensions of `to`, which is the last view. */
-static void make_nest(const tni_einsum_calls *calls, const tni_einsum_view *const *views,
-                      int32_t count, nest *out)
-{
-    const tni_einsum_view *to = views[count - 1];
-    out->tensors = count;
-    out->rank = out->kept = to->dims.count;
-    for (int32_t t = 0; t < count; t++)
-        out->at[t] = views[t]->at;
-    for (int32_t dim = 0; dim < out->rank; dim++) {
-        out->size[dim] = calls->run->sum->size[to->dims.index[dim]];
-        for (int32_t t = 0; t < count; t++)
-            out->stride[t][dim] = tni_einsum_stride(views[t], to->dims.index[dim]);
-    }
-    sort_dims(out, 0, out->rank, count - 1);
-    out->rank = out->kept = merge_dims(out, 0, out->rank);
-}
-
-/* Calls an operator once for each element of the outermost dimensions that it does not support. In
- * EXPLAIN, only once; in MEASURE, not at all. */
-static tn_status run_nest(tni_einsum_calls *calls, nest *n, call_fn call, tn_error *err)
-{
-    const int32_t outer = n->rank > TN_OP_RANK_MAX ? n->rank - TN_OP_RANK_MAX : 0;
-    int64_t at[TNI_EINSUM_DIMS] = {0};
-    if (calls->run->mode == TNI_EINSUM_MEASURE)
-        return TN_OK;
-    for (;;) {
-        const tn_status status = call(calls, n, outer, err);
-        int32_t dim = outer;
-        while (dim-- > 0) {
-            const bool wraps = ++at[dim] == n->size[dim];
-            for (int32_t t = 0; t < n->tensors; t++)
-                n->at[t] +=
-                    (uintptr_t)((wraps ? 1 - n->size[dim] : 1) * n->stride[t][dim] * calls->bytes);
-            if (!wraps)
-                break;
-            at[dim] = 0;
-        }
-        if (status || dim < 0 || calls->run->mode == TNI_EINSUM_EXPLAIN)
-            return status;
-    }
-}
-
 tn_status tni_einsum_copy(tni_einsum_calls *calls, const tni_einsum_view *from,
                           const tni_einsum_view *to, tn_error *err)
 {
-    nest *n = &calls->room->nest;
+    tni_einsum_nest *n = &calls->room->nest;
     const tni_einsum_view *const views[] = {from, to};
-    make_nest(calls, views, 2, n);
-    return run_nest(calls, n, call_permute, err);
+    tni_einsum_nest_make(calls, views, 2, n);
+    return tni_einsum_nest_run(calls, n, TNI_EINSUM_COPY, err);
 }
 
 tn_status tni_einsum_multiply(tni_einsum_calls *calls, const tni_einsum_view *a,
                               const tni_einsum_view *b, const tni_einsum_view *to, tn_error *err)
 {
-    nest *n = &calls->room->nest;
+    tni_einsum_nest *n = &calls->room->nest;
     const tni_einsum_view *const views[] = {a, b, to};
-    make_nest(calls, views, 3, n);
-    return run_nest(calls, n, call_multiply, err);
+    tni_einsum_nest_make(calls, views, 3, n);
+    return tni_einsum_nest_run(calls, n, TNI_EINSUM_MULTIPLY, err);
 }
 
 tn_status tni_einsum_add_to(tni_einsum_calls *calls, const tni_einsum_view *from,
                             const tni_einsum_view *to, tn_error *err)
 {
-    nest *n = &calls->room->nest;
+    tni_einsum_nest *n = &calls->room->nest;
     const tni_einsum_view *const views[] = {from, to};
-    make_nest(calls, views, 2, n);
-    return run_nest(calls, n, call_add, err);
+    tni_einsum_nest_make(calls, views, 2, n);
+    tni_einsum_nest_split_complex(n);
+    return tni_einsum_nest_run(calls, n, TNI_EINSUM_PLUS, err);
 }
 
 tn_status tni_einsum_clear(tni_einsum_calls *calls, const tni_einsum_view *to, tn_error *err)
 {
-    nest *n = &calls->room->nest;
-    make_nest(calls, &to, 1, n);
-    return run_nest(calls, n, call_fill, err);
+    tni_einsum_nest *n = &calls->room->nest;
+    tni_einsum_nest_make(calls, &to, 1, n);
+    tni_einsum_nest_split_complex(n);
+    return tni_einsum_nest_run(calls, n, TNI_EINSUM_ZERO, err);
 }
 
 /* The nest of a sum: the dimensions of `to`, then the summed dimensions. */
 static void make_sum(const tni_einsum_calls *calls, const tni_einsum_view *from,
-                     const tni_einsum_view *to, nest *out)
+                     const tni_einsum_view *to, tni_einsum_nest *out)
 {
     const tni_einsum_view *const views[] = {from, to};
-    make_nest(calls, views, 2, out);
+    tni_einsum_nest_make(calls, views, 2, out);
     for (int32_t dim = 0; dim < from->dims.count; dim++) {
         if (tni_einsum_find(to, from->dims.index[dim]) >= 0)
             continue;
@@ -344,9 +140,9 @@ static void make_sum(const tni_einsum_calls *calls, const tni_einsum_view *from,
         out->stride[0][out->rank] = from->stride[dim];
         out->stride[1][out->rank++] = 0;
     }
-    sort_dims(out, out->kept, out->rank, 0);
-    const int32_t end = merge_dims(out, out->kept, out->rank);
-    remove_dims(out, end, out->rank);
+    tni_einsum_nest_sort(out, out->kept, out->rank, 0);
+    const int32_t end = tni_einsum_nest_merge(out, out->kept, out->rank);
+    tni_einsum_nest_remove(out, end, out->rank);
 }
 
 /* Sums a copy in which the dimensions that are summed are contiguous, and those of `to` too. */
@@ -369,7 +165,8 @@ static tn_status reduce_copy(tni_einsum_calls *calls, const tni_einsum_view *fro
         status = tni_einsum_view_make(calls, lists, 1, dense, err);
     if (!status) {
         make_sum(calls, copy, dense, &room->nest);
-        status = run_nest(calls, &room->nest, call_reduce, err);
+        tni_einsum_nest_split_complex(&room->nest);
+        status = tni_einsum_nest_run(calls, &room->nest, TNI_EINSUM_SUM, err);
         if (!status)
             status = tni_einsum_copy(calls, dense, to, err);
         tni_einsum_view_free(calls, dense);
@@ -381,13 +178,14 @@ static tn_status reduce_copy(tni_einsum_calls *calls, const tni_einsum_view *fro
 tn_status tni_einsum_reduce(tni_einsum_calls *calls, const tni_einsum_view *from,
                             const tni_einsum_view *to, tn_error *err)
 {
-    nest *n = &calls->room->nest;
+    tni_einsum_nest *n = &calls->room->nest;
     make_sum(calls, from, to, n);
     if (n->kept == n->rank) /* nothing is summed: all such dimensions had one element */
         return tni_einsum_copy(calls, from, to, err);
+    tni_einsum_nest_split_complex(n);
     if (n->rank > TN_OP_RANK_MAX)
         return reduce_copy(calls, from, to, err);
-    return run_nest(calls, n, call_reduce, err);
+    return tni_einsum_nest_run(calls, n, TNI_EINSUM_SUM, err);
 }
 
 /* Merges a list of indices to one dimension of a view, if its strides permit that. */
@@ -400,7 +198,7 @@ static bool merge_list(const tni_einsum_calls *calls, const tni_einsum_view *vie
         const int64_t stride = tni_einsum_stride(view, list->index[i]);
         if (i == list->count - 1)
             *out_stride = stride;
-        else if (!are_contiguous(stride, *out_stride, *out_size))
+        else if (!tni_einsum_are_contiguous(stride, *out_stride, *out_size))
             return false;
         *out_size *= calls->run->sum->size[list->index[i]];
     }
@@ -429,7 +227,7 @@ enum { BATCH_MOST = TN_OP_RANK_MAX - 2 };
 
 /* The batch dimensions, merged; returns whether they are few enough. */
 static bool make_batch(const tni_einsum_calls *calls, const tni_einsum_list *batch,
-                       const tni_einsum_view *const *views, nest *out)
+                       const tni_einsum_view *const *views, tni_einsum_nest *out)
 {
     out->tensors = TENSORS;
     out->rank = batch->count;
@@ -438,7 +236,7 @@ static bool make_batch(const tni_einsum_calls *calls, const tni_einsum_list *bat
         for (int32_t t = 0; t < TENSORS; t++)
             out->stride[t][i] = tni_einsum_stride(views[t], batch->index[i]);
     }
-    out->rank = merge_dims(out, 0, out->rank);
+    out->rank = tni_einsum_nest_merge(out, 0, out->rank);
     return out->rank <= BATCH_MOST;
 }
 
@@ -460,21 +258,20 @@ typedef struct matrices {
     int32_t rank;
 } matrices;
 
-static tn_status call_matmul(tni_einsum_calls *calls, const matrices *m,
+static tn_status call_matmul(const tni_einsum_calls *calls, const matrices *m,
                              const tni_einsum_view *const *views, tn_error *err)
 {
     tn_tensor t[TENSORS];
     for (int32_t i = 0; i < TENSORS; i++)
-        t[i] = make_tensor(calls, views[i]->at, m->rank, m->shape[i], m->stride[i]);
-    if (calls->run->mode == TNI_EINSUM_MEASURE)
-        return TN_OK;
-    CALL(matmul, .a = &t[0], .b = &t[1], .out = &t[2]);
+        t[i] = tni_einsum_tensor(calls, calls->run->out->dtype, views[i]->at, m->rank, m->shape[i],
+                                 m->stride[i]);
+    return calls->run->mode == TNI_EINSUM_MEASURE ? TN_OK : tni_einsum_call_matmul(calls, t, err);
 }
 
 /* Computes products of views that are matrices, with few enough batch dimensions. */
 static tn_status multiply_matrices(tni_einsum_calls *calls, const tni_einsum_groups *g,
-                                   const tni_einsum_view *const *views, const nest *batch,
-                                   tn_error *err)
+                                   const tni_einsum_view *const *views,
+                                   const tni_einsum_nest *batch, tn_error *err)
 {
     matrices m = {.rank = batch->rank + 2};
     const tni_einsum_list *const lists[TENSORS][2] = {
@@ -489,12 +286,19 @@ static tn_status multiply_matrices(tni_einsum_calls *calls, const tni_einsum_gro
     return call_matmul(calls, &m, views, err);
 }
 
-/* Makes a contiguous view of two lists after the batch. */
+/* Makes a contiguous view of two lists after the batch, as far as `from` has it: rows and columns that
+ * became batches are in one operand only. */
 static tn_status make_matrix(tni_einsum_calls *calls, const tni_einsum_groups *g,
-                             const tni_einsum_list *rows, const tni_einsum_list *columns,
+                             const tni_einsum_view *from, const tni_einsum_list *const *sides,
                              tni_einsum_view *out, tn_error *err)
 {
-    const tni_einsum_list *const lists[] = {&g->batch, rows, columns};
+    tni_einsum_list *batch = &calls->room->summed;
+    const tni_einsum_list *const lists[] = {batch, sides[0], sides[1]};
+    batch->count = 0;
+    for (int32_t i = 0; i < g->batch.count; i++) {
+        if (tni_einsum_find(from, g->batch.index[i]) >= 0)
+            batch->index[batch->count++] = g->batch.index[i];
+    }
     return tni_einsum_view_make(calls, lists, 3, out, err);
 }
 
@@ -508,30 +312,45 @@ static bool is_column_major(const tni_einsum_calls *calls, const tni_einsum_grou
            columns > 1 && tni_einsum_magnitude(column_stride) > tni_einsum_magnitude(row_stride);
 }
 
+/* Makes the product of the transposed matrices: b^T a^T. */
+static void swap_sides(tni_einsum_groups *g, const tni_einsum_view **views)
+{
+    const tni_einsum_list rows = g->rows;
+    const tni_einsum_view *const a = views[0];
+    g->rows = g->columns;
+    g->columns = rows;
+    views[0] = views[1];
+    views[1] = a;
+}
+
 tn_status tni_einsum_matmul(tni_einsum_calls *calls, const tni_einsum_groups *groups,
                             const tni_einsum_view *a, const tni_einsum_view *b,
                             const tni_einsum_view *to, tn_error *err)
 {
-    const bool swapped = is_column_major(calls, groups, to);
     tni_einsum_view *copies = calls->room->copies;
     tni_einsum_groups *g = &calls->room->groups;
-    const tni_einsum_view *views[TENSORS] = {swapped ? b : a, swapped ? a : b, to};
-    nest *batch = &calls->room->nest;
+    const tni_einsum_view *views[TENSORS] = {a, b, to};
+    tni_einsum_nest *batch = &calls->room->nest;
     tn_status status = TN_OK;
     *g = *groups;
-    if (swapped) {
-        g->rows = groups->columns;
-        g->columns = groups->rows;
+    tni_einsum_split(calls, views, g);
+    bool few = make_batch(calls, &g->batch, views, batch);
+    if (!few || (calls->device_type != TN_DLPACK_CPU && batch->rank > 1)) {
+        *g = *groups;
+        few = make_batch(calls, &g->batch, views, batch);
+    }
+    if (is_column_major(calls, g, to)) {
+        swap_sides(g, views);
+        few = make_batch(calls, &g->batch, views, batch);
     }
     const tni_einsum_list *const lists[TENSORS][2] = {
         {&g->rows, &g->sum}, {&g->sum, &g->columns}, {&g->rows, &g->columns}};
-    const bool few = make_batch(calls, &g->batch, views, batch);
     for (int32_t i = 0; i < TENSORS; i++)
         copies[i].block = -1;
     for (int32_t i = 0; i < TENSORS && !status; i++) {
         if (few && is_matrix(calls, views[i], lists[i][0], lists[i][1]))
             continue;
-        status = make_matrix(calls, g, lists[i][0], lists[i][1], &copies[i], err);
+        status = make_matrix(calls, g, views[i], lists[i], &copies[i], err);
         if (!status && i < 2)
             status = tni_einsum_copy(calls, views[i], &copies[i], err);
         views[i] = &copies[i];

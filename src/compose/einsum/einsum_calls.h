@@ -5,6 +5,8 @@
 
 #include "einsum.h"
 
+#include "base/checked.h"
+
 /* Results have no dimensions of size 1, so more than 62 dimensions are more elements than an
  * address. */
 enum { TNI_EINSUM_DIMS = 64 };
@@ -52,14 +54,32 @@ typedef struct tni_einsum_calls {
 tni_einsum_room *tni_einsum_room_create(void);
 
 /* Position of an index among the dimensions of a view; -1 if it has none. */
-int32_t tni_einsum_find(const tni_einsum_view *view, int32_t index);
+static inline int32_t tni_einsum_find(const tni_einsum_view *view, int32_t index)
+{
+    for (int32_t i = 0; i < view->dims.count; i++) {
+        if (view->dims.index[i] == index)
+            return i;
+    }
+    return -1;
+}
 
 /* Stride of an index; 0 if the view does not have it. */
-int64_t tni_einsum_stride(const tni_einsum_view *view, int32_t index);
+static inline int64_t tni_einsum_stride(const tni_einsum_view *view, int32_t index)
+{
+    const int32_t dim = tni_einsum_find(view, index);
+    return dim < 0 ? 0 : view->stride[dim];
+}
 
 static inline uint64_t tni_einsum_magnitude(int64_t stride)
 {
     return stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride;
+}
+
+/* Whether a dimension of stride `outer` and one of `size` elements that are `inner` apart are one. */
+static inline bool tni_einsum_are_contiguous(int64_t outer, int64_t inner, int64_t size)
+{
+    int64_t whole;
+    return tni_mul_i64(inner, size, &whole) && outer == whole;
 }
 
 /* Makes a contiguous view, in the memory of intermediate results, of the indices of the lists in
@@ -84,6 +104,11 @@ tn_status tni_einsum_reduce(tni_einsum_calls *calls, const tni_einsum_view *from
                             const tni_einsum_view *to, tn_error *err);
 /* to = 0. */
 tn_status tni_einsum_clear(tni_einsum_calls *calls, const tni_einsum_view *to, tn_error *err);
+
+/* Moves rows and columns to the batch if the views of a, b and to are then matrices without copies, and these
+ * are large enough. */
+void tni_einsum_split(const tni_einsum_calls *calls, const tni_einsum_view *const *views,
+                      tni_einsum_groups *groups);
 
 /* Whether tni_einsum_matmul needs no copies. */
 bool tni_einsum_are_matrices(tni_einsum_calls *calls, const tni_einsum_groups *groups,

@@ -13,6 +13,7 @@
 typedef struct part {
     uint64_t members;    /* operands */
     uint64_t neighbours; /* other operands that have an index of its result */
+    uint64_t summed;     /* those of them that have one that is summed */
     double cost;
     double values;    /* elements of its result */
     uint32_t from[2]; /* parts; unused for a single operand */
@@ -64,23 +65,23 @@ static tn_status grow_table(search *s, tn_error *err)
     return TN_OK;
 }
 
-/* Sets s->result to those of the indices `of` that out or another operand than `members` has. Returns
- * these other operands. */
-static uint64_t find_result(search *s, uint64_t members, const uint64_t *of)
+/* Sets s->result to those of the indices `of` that out or another operand than the part's has, and
+ * finds the part's neighbours. */
+static void find_result(search *s, part *made, const uint64_t *of)
 {
     const uint64_t *out = tni_einsum_set(s->sum, s->sum->terms);
-    uint64_t neighbours = 0;
+    made->neighbours = made->summed = 0;
     for (size_t word = 0; word < s->words; word++) {
         uint64_t result = of[word] & out[word];
         for (uint64_t bits = of[word]; bits;) {
             const int32_t at = tni_einsum_take_index(&bits);
-            const uint64_t others = s->holders[word * 64 + (size_t)at] & ~members;
-            neighbours |= others;
+            const uint64_t others = s->holders[word * 64 + (size_t)at] & ~made->members;
+            made->neighbours |= others;
+            made->summed |= out[word] >> at & 1 ? 0 : others;
             result |= others ? UINT64_C(1) << at : 0;
         }
         s->result[word] = result;
     }
-    return neighbours;
 }
 
 /* Adds a part, whose result's indices are s->result. */
@@ -154,9 +155,10 @@ static tn_status combine(search *s, size_t a, size_t b, tn_error *err)
     if (known) {
         made.cost = before + pair_cost(s, a, b, set_of(s, s->table[place] - 1));
         made.neighbours = known->neighbours;
+        made.summed = known->summed;
         made.values = known->values;
     } else {
-        made.neighbours = find_result(s, made.members, s->involved);
+        find_result(s, &made, s->involved);
         made.cost = before + pair_cost(s, a, b, s->result);
         made.values = tni_einsum_values(s->sum, s->result);
     }
@@ -173,7 +175,7 @@ static tn_status combine(search *s, size_t a, size_t b, tn_error *err)
 /* Whether parts without a common operand are combined. */
 static bool are_combined(const search *s, const part *a, const part *b)
 {
-    return a->neighbours & b->members || s->how->outer || !(a->neighbours | b->neighbours);
+    return a->neighbours & b->members || s->how->outer || !(a->summed | b->summed);
 }
 
 /* Combines all parts of `small` operands with those of `large`. */
@@ -203,7 +205,7 @@ static tn_status add_operand(search *s, int32_t term, tn_error *err)
 {
     const uint64_t *set = tni_einsum_set(s->sum, term), *alone = tni_einsum_alone(s->sum, term);
     part made = {.members = UINT64_C(1) << term};
-    made.neighbours = find_result(s, made.members, set);
+    find_result(s, &made, set);
     for (size_t i = 0; i < s->words; i++) {
         made.summing = made.summing || alone[i];
         s->result[i] = set[i] & ~alone[i];

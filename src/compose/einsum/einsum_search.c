@@ -35,13 +35,23 @@ static tn_status search_exactly(const tni_einsum *sum, bool outer, effort limits
     return sum->terms <= 64 ? tni_einsum_exact(sum, &how, order, out_found, err) : TN_OK;
 }
 
-/* Searches greedily, then as `dp` if that is quick. */
+/* Whether all orders can be searched in little time. */
+static bool has_few_orders(const tni_einsum *sum)
+{
+    return sum->terms <= TNI_EINSUM_SUBSETS && sum->words == 1;
+}
+
+/* Searches greedily, then all orders if these are few, else as `dp` if that is quick. *out_best is
+ * whether no order costs less. */
 static tn_status search_first(const tni_einsum *sum, tni_einsum_order *order, double *out_cost,
-                              tn_error *err)
+                              bool *out_best, tn_error *err)
 {
     bool found;
     tn_status status = search_greedily(sum, order, out_cost, err);
-    if (!status)
+    *out_best = has_few_orders(sum);
+    if (!status && *out_best)
+        status = tni_einsum_subsets(sum, *out_cost, order, err);
+    else if (!status)
         status = search_exactly(sum, false, quick, *out_cost, order, &found, err);
     return status ? status : tni_einsum_cost(sum, order, out_cost, err);
 }
@@ -53,12 +63,13 @@ static tn_status search_randomly(const tn_einsum_args *args, const tni_einsum *s
 {
     const int64_t start = args->search_ns ? tni_clock_ns() : 0;
     double best;
+    bool done = false;
     tni_einsum_order tried = {.count = order->count};
     tried.pairs = tni_alloc_zeroed((size_t)order->count + 1, sizeof *tried.pairs);
     tn_status status = tried.pairs ? TN_OK : tni_einsum_no_memory(err, "an order");
     if (!status)
-        status = search_first(sum, order, &best, err);
-    for (uint64_t i = 1; !status; i++) {
+        status = search_first(sum, order, &best, &done, err);
+    for (uint64_t i = 1; !status && !done; i++) {
         if (args->search_ns ? (uint64_t)(tni_clock_ns() - start) >= args->search_ns
                             : i >= (uint64_t)repeats)
             break;
@@ -77,6 +88,7 @@ static tn_status search_branches(const tni_einsum *sum, int32_t branches, tni_ei
                                  tn_error *err)
 {
     double cost = 0;
+    bool done = false;
     tni_einsum_order tried = {.count = order->count};
     if (sum->terms > BRANCH_OPERANDS)
         return tn_fail(err, TN_UNSUPPORTED, 0, where,
@@ -85,12 +97,12 @@ static tn_status search_branches(const tni_einsum *sum, int32_t branches, tni_ei
     tried.pairs = tni_alloc_zeroed((size_t)order->count + 1, sizeof *tried.pairs);
     tn_status status = tried.pairs ? TN_OK : tni_einsum_no_memory(err, "an order");
     if (!status)
-        status = search_first(sum, order, &cost, err);
-    if (!status) {
+        status = search_first(sum, order, &cost, &done, err);
+    if (!status && !done) {
         memcpy(tried.pairs, order->pairs, (size_t)order->count * sizeof *order->pairs);
         status = tni_einsum_branch(sum, branches, 2e7, &tried, err);
     }
-    if (!status)
+    if (!status && !done)
         status = tni_einsum_keep_cheaper(sum, &tried, order, &cost, err);
     tni_einsum_order_release(&tried);
     return status;
@@ -104,6 +116,10 @@ static tn_status search_adaptively(const tn_einsum_args *args, const tni_einsum 
     bool found = false, best = false;
     double cost;
     tn_status status = search_greedily(sum, order, &cost, err);
+    if (!status && has_few_orders(sum)) {
+        order->strategy = "optimal";
+        return tni_einsum_subsets(sum, cost, order, err);
+    }
     if (!status)
         status = search_exactly(sum, false, limits, cost, order, &found, err);
     if (!status && found) {
@@ -132,6 +148,8 @@ static tn_status search_wholly(const tni_einsum *sum, bool outer, tni_einsum_ord
     bool found = false;
     double cost;
     tn_status status = search_greedily(sum, order, &cost, err);
+    if (!status && has_few_orders(sum))
+        return tni_einsum_subsets(sum, cost, order, err);
     if (!status)
         status = search_exactly(sum, outer, unlimited, cost, order, &found, err);
     if (status || found)
