@@ -102,7 +102,8 @@ static void write_result(json *to, const char *problem, const char *name, tn_sta
 static int bench_one(const bench_request *request, const trials *of, size_t problem, size_t index,
                      json *to)
 {
-    const char *text = tn_decision_problem(of->decisions[problem]);
+    const char *text = trials_text(of, problem);
+    const einsum_problem *whole = of->problems[problem].einsum;
     tn_bench_result result = {.struct_size = sizeof result};
     const tn_bench_args args = {.struct_size = sizeof args,
                                 .problem = text,
@@ -111,7 +112,8 @@ static int bench_one(const bench_request *request, const trials *of, size_t prob
                                     request->against.count ? request->against.texts[0] : NULL,
                                 .seconds = request->span};
     tn_error err;
-    tn_status status = tn_bench(NULL, &args, &result, &err);
+    tn_status status = whole ? einsum_problem_time(whole, request->span, &result, &err)
+                             : tn_bench(NULL, &args, &result, &err);
     const char *name = status ? name_of_trial(of, problem, index) : result.kernel;
     if (to)
         write_result(to, text, name, status, request, &result, &err);
@@ -129,7 +131,7 @@ static int bench_all(const bench_request *request, const trials *of, json *to)
     int code = EXIT_DONE;
     for (size_t p = 0; p < of->count; p++) {
         if (!to) {
-            text_heading(tn_decision_problem(of->decisions[p]));
+            text_heading(trials_text(of, p));
             print_header(request);
         }
         for (size_t k = 0; k < trials_kernels(of, p); k++) {
@@ -162,8 +164,10 @@ static int bench_problems(const command *self, const bench_request *request, con
 static int read_options(const command *self, int count, char **arguments, bench_request *request)
 {
     const option_row rows[] = {
-        {"PROBLEM", NULL, "the problem, in the form that `tenon explain --help` describes", NULL,
-         &request->trials.problems, OPTION_VALUES_MAX},
+        {"PROBLEM", NULL,
+         "the problem, in the form that `tenon explain --help` describes, or "
+         "einsum:DTYPE:EQUATION:SHAPES[@DEVICE]",
+         NULL, &request->trials.problems, OPTION_VALUES_MAX},
         {"--kernel", "NAME", "use this kernel instead of the selected one", NULL,
          &request->trials.kernel, 1},
         {"--all-kernels", NULL, "every kernel that can run the problem",
@@ -178,6 +182,9 @@ static int read_options(const command *self, int count, char **arguments, bench_
     };
     int code = options_read(self, rows, sizeof rows / sizeof rows[0], count, arguments);
     if (code != OPTIONS_RUN || (code = options_need(self, &rows[0], 1)) != OPTIONS_RUN)
+        return code;
+    if (request->against.count &&
+        (code = trials_need_operators(who, &request->trials, "--against")) != OPTIONS_RUN)
         return code;
     if (!request->seconds.count)
         return OPTIONS_RUN;

@@ -94,7 +94,8 @@ static void write_outcome(json *to, const char *problem, const check_outcome *of
 static void check_one(const check_request *request, const trials *of, size_t problem, size_t index,
                       json *to, check_tally *tally)
 {
-    const char *text = tn_decision_problem(of->decisions[problem]);
+    const char *text = trials_text(of, problem);
+    const einsum_problem *whole = of->problems[problem].einsum;
     check_outcome it = {.result = {.struct_size = sizeof it.result}};
     const tn_check_args args = {.struct_size = sizeof args,
                                 .problem = text,
@@ -102,10 +103,12 @@ static void check_one(const check_request *request, const trials *of, size_t pro
                                 .seed = tally->seed,
                                 .dump = request->dump.count ? request->dump.texts[0] : NULL,
                                 .flags = request->nonfinite ? TN_CHECK_NONFINITE : 0};
-    it.status = tn_check(NULL, &args, &it.result, &it.err);
+    it.status = whole ? einsum_problem_check(whole, tally->seed, &it.result, &it.err)
+                      : tn_check(NULL, &args, &it.result, &it.err);
     tn_text_fit(it.name, sizeof it.name,
                 it.status ? name_of_trial(of, problem, index) : it.result.kernel);
-    it.wrong = it.status ? trial_is_quarantined(text, args.kernel, it.name) : !it.result.ok;
+    it.wrong =
+        it.status ? !whole && trial_is_quarantined(text, args.kernel, it.name) : !it.result.ok;
     if (to)
         write_outcome(to, text, &it);
     else
@@ -123,7 +126,7 @@ static void check_all(const check_request *request, const trials *of, json *to, 
 {
     for (size_t p = 0; p < of->count; p++) {
         if (!to)
-            text_heading(tn_decision_problem(of->decisions[p]));
+            text_heading(trials_text(of, p));
         for (size_t k = 0; k < trials_kernels(of, p); k++)
             check_one(request, of, p, k, to, tally);
     }
@@ -165,7 +168,8 @@ static int check_problems(const command *self, const check_request *request, con
 static bool dump_is_sound(const check_request *request)
 {
     const char *path = request->dump.count ? request->dump.texts[0] : NULL;
-    bool several = request->trials.problems.count > 1 || request->trials.all_kernels;
+    bool several = request->trials.problems.count != 1 || request->trials.all_kernels ||
+                   einsum_problem_is(request->trials.problems.texts[0]);
     int fault = path && !several ? system_can_write(path) : 0;
     if (path && several)
         fprintf(stderr, "tenon%s: --dump needs exactly one problem and one kernel\n", who);
@@ -194,8 +198,10 @@ static int read_seed(check_request *request)
 static int read_options(const command *self, int count, char **arguments, check_request *request)
 {
     const option_row rows[] = {
-        {"PROBLEM", NULL, "the problem, in the form that `tenon explain --help` describes", NULL,
-         &request->trials.problems, OPTION_VALUES_MAX},
+        {"PROBLEM", NULL,
+         "the problem, in the form that `tenon explain --help` describes, or "
+         "einsum:DTYPE:EQUATION:SHAPES[@DEVICE]",
+         NULL, &request->trials.problems, OPTION_VALUES_MAX},
         {"--kernel", "NAME", "use this kernel instead of the selected one", NULL,
          &request->trials.kernel, 1},
         {"--all-kernels", NULL, "every kernel that can run the problem",
@@ -211,6 +217,9 @@ static int read_options(const command *self, int count, char **arguments, check_
     };
     int code = options_read(self, rows, sizeof rows / sizeof rows[0], count, arguments);
     if (code != OPTIONS_RUN || (code = options_need(self, &rows[0], 1)) != OPTIONS_RUN)
+        return code;
+    if (request->nonfinite &&
+        (code = trials_need_operators(who, &request->trials, "--nonfinite")) != OPTIONS_RUN)
         return code;
     return dump_is_sound(request) ? read_seed(request) : EXIT_WRONG_USE;
 }

@@ -1,4 +1,5 @@
 /* `tenon einsum-path`: the order in which an einsum contracts its operands, and what it costs. */
+#include "einsum_problem.h"
 #include "einsum_tree.h"
 #include "json.h"
 #include "options.h"
@@ -8,52 +9,9 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const char who[] = " einsum-path";
-
-enum { OPERANDS_MOST = TN_EINSUM_OPERANDS_MAX };
-
-/* The operands: f32, contiguous, without data. */
-typedef struct operands {
-    tn_tensor tensors[OPERANDS_MOST];
-    const tn_tensor *list[OPERANDS_MOST];
-    int64_t shapes[OPERANDS_MOST][TN_TENSOR_NDIM_MAX];
-    int32_t count;
-} operands;
-
-static tn_status reject_shape(const char *at, const char *expected, tn_error *err)
-{
-    return tn_fail(err, TN_INVALID_ARGUMENT, 0, "", "SHAPES: expected %s, got \"%.40s\"", expected,
-                   at);
-}
-
-/* Parses "10x20"; "" is a number. Returns the first character after it in *out_end. */
-static tn_status parse_shape(const char *text, operands *out, const char **out_end, tn_error *err)
-{
-    int64_t *shape = out->shapes[out->count];
-    int32_t ndim = 0;
-    if (out->count == OPERANDS_MOST)
-        return reject_shape(text, "at most 4096 shapes", err);
-    while (*text && *text != ',') {
-        char *end = NULL;
-        errno = 0;
-        const long long size = *text >= '0' && *text <= '9' ? strtoll(text, &end, 10) : -1;
-        if (size < 0 || errno || ndim == TN_TENSOR_NDIM_MAX)
-            return reject_shape(text, "at most 32 sizes such as 10x20", err);
-        shape[ndim++] = size;
-        text = end;
-        if (*text == 'x' && text[1] && text[1] != ',')
-            text++;
-        else if (*text && *text != ',')
-            return reject_shape(text, "x and a size, or a comma", err);
-    }
-    out->tensors[out->count] =
-        (tn_tensor){.device_type = TN_DLPACK_CPU, .ndim = ndim, .dtype = TN_F32, .shape = shape};
-    out->list[out->count] = &out->tensors[out->count];
-    out->count++;
-    *out_end = text;
-    return TN_OK;
-}
 
 static void print_labels(const char *equation, int32_t part)
 {
@@ -100,7 +58,10 @@ static void print_path(const tn_einsum_path *path, const tn_einsum_path_info *in
     printf("cost of one loop   %.6g\n", info->cost_at_once);
     printf("speed-up           %.4g\n", info->cost > 0 ? info->cost_at_once / info->cost : 1);
     printf("largest result     %.6g elements\n", info->largest);
-    printf("memory of results  %" PRIu64 " bytes\n\n", info->workspace_bytes);
+    printf("memory of results  %" PRIu64 " bytes\n", info->workspace_bytes);
+    if (info->slices > 1)
+        printf("slices             %.6g; the steps are those of one\n", info->slices);
+    putchar('\n');
     printf("step  pair       cost        elements    equation\n");
     for (size_t i = 0; (step = tn_einsum_path_step(path, i)); i++) {
         char pair[24];
@@ -128,6 +89,7 @@ static void write_path(const command *self, const tn_einsum_path *path,
     json_exact_number(&to, "cost_at_once", info->cost_at_once);
     json_exact_number(&to, "largest", info->largest);
     json_integer(&to, "workspace", (int64_t)info->workspace_bytes);
+    json_exact_number(&to, "slices", info->slices);
     json_begin_list(&to, "steps");
     for (size_t i = 0; (step = tn_einsum_path_step(path, i)); i++) {
         json_begin_object(&to, NULL);
@@ -151,21 +113,49 @@ static void write_path(const command *self, const tn_einsum_path *path,
     json_end_document(&to);
 }
 
-static tn_status explain_path(const option_values *words, const char *strategy, operands *of,
-                              tn_einsum_path **out, tn_error *err)
+/* Parses a number of bytes, with k, m, g or t for multiples of 1024. */
+static tn_status parse_limit(const option_values *limit, uint64_t *out, tn_error *err)
 {
-    const char *at = words->count > 1 ? words->texts[1] : "";
-    tn_status status = TN_OK;
-    for (bool more = true; more && !status; at += more) {
-        status = parse_shape(at, of, &at, err);
-        more = *at == ',';
-    }
-    if (status)
-        return status;
-    return tn_einsum_explain(NULL,
-                             TN_ARGS(einsum, .equation = words->texts[0], .operands = of->list,
-                                     .count = of->count, .strategy = strategy),
-                             out, err);
+    static const char units[] = "kmgt";
+    const char *text = limit->count ? limit->texts[0] : "", *unit = "";
+    char *end = NULL;
+    *out = 0;
+    if (!limit->count)
+        return TN_OK;
+    errno = 0;
+    *out = *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
+    if (end && *end)
+        unit = strchr(units, *end | 0x20);
+    const int shift = end && *end && unit ? 10 * (int)(unit - units + 1) : 0;
+    if (!*out || errno || !unit || (*end && end[1]) || *out > UINT64_MAX >> shift)
+        return tn_fail(
+            err, TN_INVALID_ARGUMENT, 0, "",
+            "--memory-limit: expected a number of bytes above 0 such as 4096 or 16m, got \"%.40s\"",
+            text);
+    *out <<= shift;
+    return TN_OK;
+}
+
+/* Explains the path. Unlike tn_einsum_explain, fails if the limit is exceeded. */
+static tn_status explain_path(const option_values *words, const char *strategy, uint64_t limit,
+                              einsum_operands *of, tn_einsum_path **out,
+                              tn_einsum_path_info *out_info, tn_error *err)
+{
+    tn_status status = einsum_operands_parse(words->count > 1 ? words->texts[1] : "", of, err);
+    if (!status)
+        status = tn_einsum_explain(NULL,
+                                   TN_ARGS(einsum, .equation = words->texts[0],
+                                           .operands = of->list, .count = of->count,
+                                           .strategy = strategy, .memory_limit = limit),
+                                   out, err);
+    if (!status)
+        status = tn_einsum_path_info_get(*out, out_info, err);
+    if (!status && limit && out_info->workspace_bytes > limit)
+        return tn_fail(err, TN_OUT_OF_MEMORY, 0, "",
+                       "--memory-limit: expected a limit that slices fit in, got %" PRIu64
+                       " bytes; intermediate results need %" PRIu64 " bytes: raise it",
+                       limit, out_info->workspace_bytes);
+    return status;
 }
 
 /* Writes the tree as a picture. */
@@ -186,9 +176,10 @@ static tn_status save_svg(const char *name, const einsum_tree *drawn, const char
 
 int run_einsum_path(const command *self, int count, char **arguments)
 {
-    static operands of;
+    static einsum_operands of;
     static einsum_tree drawn;
-    option_values words = {0}, strategy = {0}, svg = {0};
+    option_values words = {0}, strategy = {0}, svg = {0}, limit_word = {0};
+    uint64_t limit = 0;
     bool as_json = false;
     tn_einsum_path *path = NULL;
     tn_einsum_path_info info = {.struct_size = sizeof info};
@@ -200,6 +191,10 @@ int run_einsum_path(const command *self, int count, char **arguments)
          "left, greedy, branch-1, branch-2, branch-all, optimal, dp, random-greedy, "
          "random-greedy-128, auto or auto-hq instead of the settings' one",
          NULL, &strategy, 1},
+        {"--memory-limit", "BYTES",
+         "limit of intermediate results, such as 4096 or 16m; a call that needs more is computed "
+         "in slices, whose steps are shown",
+         NULL, &limit_word, 1},
         {"--json", NULL, "print JSON", &as_json, NULL, 0},
         {"--svg", "FILE", "also write the tree to FILE as a picture", NULL, &svg, 1},
     };
@@ -207,8 +202,9 @@ int run_einsum_path(const command *self, int count, char **arguments)
     if (code != OPTIONS_RUN || (code = options_need(self, &rows[0], 2)) != OPTIONS_RUN)
         return code;
     rules_say_unknown();
-    if (explain_path(&words, strategy.count ? strategy.texts[0] : NULL, &of, &path, &err) ||
-        tn_einsum_path_info_get(path, &info, &err))
+    if (parse_limit(&limit_word, &limit, &err) ||
+        explain_path(&words, strategy.count ? strategy.texts[0] : NULL, limit, &of, &path, &info,
+                     &err))
         code = report_request(who, &err);
     if (code == OPTIONS_RUN)
         einsum_tree_make(path, of.count, &drawn);

@@ -2,6 +2,7 @@
 #ifndef TENON_CLI_TRIALS_H
 #define TENON_CLI_TRIALS_H
 
+#include "einsum_problem.h"
 #include "options.h"
 
 typedef struct trials_request {
@@ -13,10 +14,16 @@ typedef struct trials_request {
     bool as_json;
 } trials_request;
 
+/* A problem: of an operator, or a whole einsum, which the problems of its steps follow. */
+typedef struct trial_problem {
+    tn_decision *decision;
+    einsum_problem *einsum; /* or NULL */
+} trial_problem;
+
 typedef struct trials {
     const trials_request *request;
-    tn_decision *decisions[OPTION_VALUES_MAX];
-    size_t count;
+    trial_problem *problems;
+    size_t count, room;
 } trials;
 
 /* Decides every problem first, so that errors are reported before anything runs. Returns
@@ -24,6 +31,13 @@ typedef struct trials {
  * for report_request. */
 int trials_decide(const char *who, const trials_request *request, trials *out);
 void trials_release(trials *of);
+
+/* Returns OPTIONS_RUN, or reports that an option does not apply to an einsum, which is among the
+ * requested problems, and returns EXIT_WRONG_USE. */
+int trials_need_operators(const char *who, const trials_request *request, const char *option);
+
+/* The problem's text. */
+const char *trials_text(const trials *of, size_t problem);
 
 /* Number of kernels to try for a problem. At least 1: if there is no kernel, that trial reports
  * why. */

@@ -19,7 +19,8 @@ class Case(script.Case):
     def tenon(self, *arguments, code=0, **changes):
         changes.setdefault("TENON_CACHE", self.place("cache"))
         done = script.run(script.build.tenon, *arguments, env=script.environment(**changes))
-        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        if code is not None:
+            self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done
 
     def document(self, *arguments, **options):
@@ -115,6 +116,64 @@ class Check(Case):
                       self.refuse("check", "matmul:f32:m=4000,n=4000,k=4000", f"--dump={path}"))
         self.assertIn("--dump needs exactly one problem",
                       self.refuse("check", MATMUL, SOFTMAX, "--dump=x"))
+
+
+class Einsum(Case):
+    """A whole einsum, then the problems of its steps."""
+
+    CHAIN = "einsum:f32:ij,jk,kl->il:10x20,20x30,30x5"
+
+    def test_results_of_every_dtype(self):
+        for dtype in "f64 f32 f16 bf16 c64 c128 i8 i16 i32 i64 u8 u16 u32 u64".split():
+            texts = [f"einsum:{dtype}:{rest}@cpu:0" for rest in (
+                "ij,jk,kl->il:10x20,20x30,30x5", "...a,ba,aa->b...:2x3x7,4x7,7x7", "ii->:40x40",
+                "i,j,ik->kj:300,0,300x2", "ab,cb->a:5x1,3x9", ",a->a:,6")]
+            rows = self.document("check", *texts)["results"]
+            self.assertEqual({(row["status"], row["ok"]) for row in rows}, {("ok", True)}, rows)
+            whole = [row for row in rows if row["kernel"] == "tn_einsum"]
+            self.assertEqual([row["problem"] for row in whole], texts)
+            self.assertEqual([row["checked"] for row in whole], [50, 24, 1, 0, 5, 6])
+
+    def test_steps_follow(self):
+        rows = self.document("check", self.CHAIN, "--seed=3")["results"]
+        self.assertEqual([row["problem"] for row in rows],
+                         [self.CHAIN + "@cpu:0", "matmul:f32:m=20,n=5,k=30@cpu:0", "matmul:f32:m=10,n=5,k=20@cpu:0"])
+        self.assertEqual({row["seed"] for row in rows}, {"3"})
+        self.assertEqual((rows[0]["checked"], rows[0]["sampled"]), (50, False))
+        every = self.document("check", self.CHAIN, "--all-kernels")["results"]
+        self.assertEqual(sum(row["kernel"] == "tn_einsum" for row in every), 1)
+        self.assertGreater(len(every), 4)
+
+    def test_wrong_numbers_are_found(self):
+        if script.build.values.get("TENON_DESCRIBED") != "ON":
+            self.skipTest("this build has no described platform")
+        path = script.write_text(self.place("liar.device"),
+                                 "[device liar]\nplatform = described\nmemory = 1 GiB\nbehaviour.lie_every = 1\n")
+        rows = self.document("check", self.CHAIN + "@described:0", "--device-file", path, "--set", "admission=never",
+                             code=1)["results"]
+        self.assertEqual((rows[0]["kernel"], rows[0]["ok"]), ("tn_einsum", False))
+        self.assertRegex(rows[0]["message"], r"output \d+: expected \S+, got ")
+
+    def test_large_ones_are_sampled(self):
+        rows = self.document("check", "einsum:f32:ij,jk->ik:2000x1000,1000x2000")["results"]
+        self.assertEqual((rows[0]["sampled"], rows[0]["ok"], rows[0]["checked"]), (True, True, 4096))
+
+    def test_times(self):
+        whole, first, second = self.document("bench", self.CHAIN, "--seconds=0.05")["results"]
+        self.assertEqual((whole["kernel"], whole["status"]), ("tn_einsum", "ok"))
+        self.assertAlmostEqual(whole["gflops"], 8000 / (whole["ms"] * 1e6), delta=whole["gflops"] / 100)
+        self.assertGreaterEqual(whole["runs"], 15)
+        self.assertEqual((first["problem"], second["status"]), ("matmul:f32:m=20,n=5,k=30@cpu:0", "ok"))
+
+    def test_wrong_use(self):
+        for text, words in (("f32:ij,jk->ik", "expected einsum:DTYPE:EQUATION:SHAPES[@DEVICE], such as"),
+                            ("f33:ij->i:2x2", 'got "f33"'), ("bool:ij->i:2x2", 'got "bool"'),
+                            ("f32:ij->i:2xx", "SHAPES: expected"), ("f32:ij->k:2x2", "label 'k' of out"),
+                            ("f32:ij->i:2x2@cpu:77", "cpu:77")):
+            self.assertIn(words, self.refuse("check", "einsum:" + text, code=None))
+        for options in (["check", "--kernel=cpu.matmul.ref"], ["bench", "--against=cpu.matmul.ref"], ["check", "--nonfinite"]):
+            self.assertIn("expected problems of operators, got an einsum", self.refuse(options[0], self.CHAIN, options[1]))
+        self.assertIn("--dump needs exactly one problem", self.refuse("check", self.CHAIN, "--dump=x"))
 
 
 class Bench(Case):
