@@ -17,7 +17,7 @@ static const command commands[] = {
      "list all settings: value, default, effect, and origin of the value", run_settings},
     {"explain", "PROBLEM... [--device-file F] [--json]",
      "list all kernels for a problem: which is selected, and why the others are not", run_explain},
-    {"einsum-path", "EQUATION SHAPES [--strategy S] [--json] [--svg FILE]",
+    {"einsum-path", "EQUATION SHAPES [--strategy S] [--memory-limit BYTES] [--json] [--svg FILE]",
      "show the order in which an einsum contracts its operands, and its cost", run_einsum_path},
     {"bench",
      "PROBLEM... [--kernel NAME | --all-kernels] [--against NAME] [--seconds S] [--device-file "
