@@ -117,17 +117,16 @@ static void write_path(const command *self, const tn_einsum_path *path,
 static tn_status parse_limit(const option_values *limit, uint64_t *out, tn_error *err)
 {
     static const char units[] = "kmgt";
-    const char *text = limit->count ? limit->texts[0] : "", *unit = "";
-    char *end = NULL;
     *out = 0;
     if (!limit->count)
         return TN_OK;
+    const char *text = limit->texts[0];
+    char *end = NULL;
     errno = 0;
     *out = *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
-    if (end && *end)
-        unit = strchr(units, *end | 0x20);
-    const int shift = end && *end && unit ? 10 * (int)(unit - units + 1) : 0;
-    if (!*out || errno || !unit || (*end && end[1]) || *out > UINT64_MAX >> shift)
+    const char *rest = *out ? end : "", *unit = *rest ? strchr(units, *rest | 0x20) : NULL;
+    const int shift = unit ? 10 * (int)(unit - units + 1) : 0;
+    if (!*out || errno || (*rest && (!unit || rest[1])) || *out > UINT64_MAX >> shift)
         return tn_fail(
             err, TN_INVALID_ARGUMENT, 0, "",
             "--memory-limit: expected a number of bytes above 0 such as 4096 or 16m, got \"%.40s\"",

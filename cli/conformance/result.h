@@ -29,7 +29,7 @@ void print_rule(const suite_case *c);
 
 /* The width of the column of names in which the cases fit, and those of the device interface. */
 int name_width(const suite_case *const *cases, size_t count);
-void print_case(void *width, const suite_result *result); /* a suite_listener; `width` is int * */
+void print_case(void *user, const suite_result *result); /* a suite_listener; user: width, int * */
 void print_end(const run *of, const suite_report *report);
 
 void write_run(const run *of, const char *command_name); /* JSON, to stdout */

@@ -155,7 +155,7 @@ static void build_fft(call *c)
 {
     static const tn_dtype pairs[][2] = {{TN_C64, TN_C64},  {TN_C128, TN_C128}, {TN_F32, TN_C64},
                                         {TN_F64, TN_C128}, {TN_C64, TN_F32},   {TN_C128, TN_F64}};
-    static const int32_t axes[] = {0, 1};
+    static const int32_t axes[TN_OP_RANK_MAX] = {0, 1}; /* as many as a damaged count may name */
     int64_t shape[4], half[4];
     const tn_dtype *dtypes = pairs[dice_range(c->dice, 0, 5)];
     const bool from_real = dtypes[0] == TN_F32 || dtypes[0] == TN_F64;

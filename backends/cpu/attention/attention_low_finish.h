@@ -26,7 +26,7 @@ static double divisor(const tni_at_problem *p, double sink, double most, double 
 /* Replaces any NaN by the same one, as in attention_finish.h. */
 INLINE vf one_nan(vf v)
 {
-    return choose_f32(v == v, v, splat_f32(NAN));
+    return choose_f32(is_nan_f32(v), splat_f32(NAN), v);
 }
 
 /* Writes sixteen columns of a row, or the first n. */

@@ -4,9 +4,10 @@
 #include "device/stream/stream.h"
 #include "memory.h"
 
-tn_status tni_copy_call(const tni_copy *copy, const tn_stream *stream, tn_error *err)
+/* `call` is that of a side with a device. */
+static tn_status copy_by(const tni_call *call, const tni_copy *copy, const tn_stream *stream,
+                         tn_error *err)
 {
-    const tni_call *call = copy->to.device ? &copy->to.call : &copy->from.call;
     tn_error said = {0};
     const tn_copy_job job = {.struct_size = sizeof job,
                              .to = copy->to.at,
@@ -22,6 +23,11 @@ tn_status tni_copy_call(const tni_copy *copy, const tn_stream *stream, tn_error 
     tn_status status = call->row->copy(call->self, &job, &said);
     return status ? tni_device_result_check_either(call, from, "tn_memory_copy", status, &said, err)
                   : TN_OK;
+}
+
+tn_status tni_copy_call(const tni_copy *copy, const tn_stream *stream, tn_error *err)
+{
+    return copy_by(copy->to.device ? &copy->to.call : &copy->from.call, copy, stream, err);
 }
 
 /* Double buffering: one half is copied out while the next piece is copied into the other. */
@@ -61,12 +67,12 @@ static tn_status move_piece(const tni_copy *piece, char *half, tn_stream *to_str
     tni_copy in = *piece, out = *piece;
     in.to = stage;
     out.from = stage;
-    tn_status status = tni_copy_call(&in, from_stream, err);
+    tn_status status = copy_by(&piece->from.call, &in, from_stream, err);
     if (!status)
         status = tn_stream_synchronize(from_stream, err);
     if (!status)
         status = tn_stream_synchronize(to_stream, err);
-    return status ? status : tni_copy_call(&out, to_stream, err);
+    return status ? status : copy_by(&piece->to.call, &out, to_stream, err);
 }
 
 /* Waits for to_stream first: it may be waiting for the work that produces the source bytes. If a

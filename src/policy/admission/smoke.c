@@ -12,8 +12,9 @@ static const char *const *problems_of(int32_t op)
 
 size_t tni_smoke_count(int32_t op)
 {
+    const char *const *problems = problems_of(op);
     size_t count = 0;
-    while (problems_of(op)[count])
+    while (problems[count])
         count++;
     return count;
 }
