@@ -4,6 +4,7 @@
 PREFIX = /usr/local
 SECONDS = 60
 GLIBC = 2.28
+ARCH =
 PRESET = release
 PACKAGE = package
 .PHONY: help doctor test test-full attack build bench gpu-test hw-test cross-test libraries-test peers-test fuzz lint format wheel install clean
@@ -69,13 +70,16 @@ format: ## write the sources as .clang-format wants them
 	@scripts/setup test
 	@scripts/lint --format
 
-wheel: ## a Python wheel with the library and the command, into dist/; it runs with glibc GLIBC=2.28 and later
+wheel: ## a Python wheel with library and command, into dist/, for glibc GLIBC=2.28 and later; ARCH=aarch64: for that processor
 	@scripts/setup build
 	@! command -v ninja >/dev/null || export CMAKE_GENERATOR="$${CMAKE_GENERATOR:-Ninja}"; \
-		cmake --preset $(PACKAGE) -B build-wheel --log-level=WARNING -DTENON_GLIBC=$(GLIBC) -DTENON_TESTS=OFF \
+		arch=$(ARCH); folder=build-wheel$${arch:+-$$arch}; \
+		[ -z "$$arch" ] || export CC="$$arch-linux-gnu-gcc" \
+			CMAKE_TOOLCHAIN_FILE="$$PWD/cmake/toolchains/$$arch-linux-gnu.cmake"; \
+		cmake --preset $(PACKAGE) -B "$$folder" --log-level=WARNING -DTENON_GLIBC=$(GLIBC) -DTENON_TESTS=OFF \
 			-DTENON_BENCH=OFF && \
-		cmake --build build-wheel --target product --parallel "$$(nproc 2>/dev/null || echo 2)"
-	@mkdir -p dist && TENON_BUILD=build-wheel python3 bindings/python/build_backend.py dist
+		cmake --build "$$folder" --target product --parallel "$$(nproc 2>/dev/null || echo 2)" && \
+		mkdir -p dist && TENON_BUILD="$$folder" python3 bindings/python/build_backend.py dist
 
 install: ## build with GPU kernels compiled ahead, and install into PREFIX=/usr/local, below DESTDIR if that is set
 	@$(MAKE) -s build PRESET=$(PACKAGE)

@@ -110,7 +110,8 @@ def has_stable_abi():
 
 def make_extension(folder, build=None):
     """The extension's file, or None if it cannot be made; the reason is printed. It is linked as the library of the build
-    is, against an older glibc if that was."""
+    is, against an older glibc if that was. CC names the compiler; for another processor than this machine's it must be that
+    of the build."""
     sources = sorted(map(str, (HERE / "extension").glob("*.c")))
     if not sources or not has_stable_abi() or os.environ.get("TN_NO_EXTENSION") == "1":
         return None
@@ -125,6 +126,12 @@ def make_extension(folder, build=None):
         said = getattr(error, "output", None) or str(error).encode()
         print(f"without the extension: {said.decode(errors='replace').strip().splitlines()[0]}")
         return None
+    with contextlib.suppress(ValueError):  # of files that are not ELF
+        needed, found = (glibc.Elf(path).machine for path in (build / "libtenon.so.0" if build else out, out))
+        if needed != found:
+            print(f"without the extension: expected a compiler for {needed}, as the library is, got {compiler} for {found}; "
+                  f"set CC to a compiler for {needed}")
+            return None
     return out
 
 

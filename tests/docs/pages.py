@@ -111,9 +111,9 @@ def check_man():
         check(f"*tenon {command}*" in (source / "man/tenon.1.scd").read_text(), f"man page: no {command}")
 
 
-for page in [*source.glob("*.md"), *(source / "docs").glob("*.md")]:
+for page in [*source.glob("*.md"), *(source / "docs").rglob("*.md")]:
     check_links(page)
-for page in (source / "docs").glob("*.md"):
+for page in (source / "docs").rglob("*.md"):
     check_example(page)
 check_rules()
 check_statuses()

@@ -290,6 +290,41 @@ def test_the_library_needs_no_newer_glibc(backend, stubs, tmp_path):
     assert done.stdout == "cpu\n"
 
 
+@pytest.fixture(scope="module")
+def cross():
+    """Another processor, a compiler for it, and the command that runs its programs here or None."""
+    machine = next(name for name in ("aarch64", "x86_64") if name != platform.machine())
+    compiler = shutil.which(f"{machine}-linux-gnu-gcc") or pytest.skip(f"needs a compiler for {machine}")
+    emulator = shutil.which(f"qemu-{machine}")
+    return machine, compiler, emulator and [emulator, "-L", f"/usr/{machine}-linux-gnu"]
+
+
+def test_programs_for_another_processor(backend, cross, tmp_path):
+    """As `make wheel ARCH=aarch64` links them: for glibc 2.28, and with the tag of their processor."""
+    machine, compiler, emulator = cross
+    backend.glibc.write_stubs(tmp_path / "glibc", (2, 28), compiler)
+    (tmp_path / "uses.c").write_text(USES)
+    subprocess.run([compiler, "-D_GNU_SOURCE", str(tmp_path / "uses.c"), "-o", str(tmp_path / "uses"),
+                    f"-L{tmp_path / 'glibc'}", *OLD, "-lm"], check=True)
+    tag, words = backend.platform_tag([tmp_path / "uses"])
+    found = re.fullmatch(rf"manylinux_2_(\d+)_{machine}", tag)
+    assert found and int(found[1]) <= 28 and f"Linux on {machine} with glibc 2.{found[1]} or later" == words
+    if emulator:
+        done = subprocess.run([*emulator, str(tmp_path / "uses")], check=False, stderr=subprocess.PIPE, text=True)
+        assert (done.returncode, done.stderr) == (0, "42 1 2.718 5.000\n")
+
+
+def test_a_compiler_for_another_processor(backend, cross, tmp_path, monkeypatch, capsys):
+    """It does not make the extension of a library for this one."""
+    machine, compiler, _ = cross
+    monkeypatch.setenv("CC", compiler)
+    path = backend.build_wheel(str(tmp_path))
+    told = capsys.readouterr().out
+    assert path.startswith(f"tenon-{tenon.__version__}-py3-none-") and "without the extension: " in told
+    assert "pyconfig.h" in told or (f"expected a compiler for {platform.machine()}, as the library is, got {compiler} for "
+                                    f"{machine}; set CC to a compiler for {platform.machine()}") in told
+
+
 def test_names_of_versions(backend):
     parse = backend.glibc.parse
     assert parse("GLIBC_2.28") == (2, 28) and parse("GLIBC_2.2.5") == (2, 2, 5) and parse("TENON_0") is None
