@@ -21,6 +21,7 @@
 #include "alloc.h"
 #include "attention.h"
 #include "attention_backend.h"
+#include "attention_sparse.h"
 #include "base.h"
 #include "cache.h"
 #include "capability.h"
@@ -66,6 +67,7 @@
     X(attention) \
     X(attention_backward) \
     X(attention_merge) \
+    X(attention_sparse) \
     X(binary) \
     X(cast) \
     X(fft) \

@@ -126,7 +126,7 @@ class Pages(script.Case):
 FROZEN = {
     "tn_capability", "tn_change", "tn_check_aspect", "tn_device_guard", "tn_dlpack_managed", "tn_dlpack_tensor",
     "tn_dlpack_versioned", "tn_error", "tn_event_handle", "tn_fact", "tn_layout", "tn_scope", "tn_sdpa_check",
-    "tn_sdpa_tensor", "tn_sequence", "tn_step", "tn_stream_guard", "tn_symbol", "tn_tensor", "tn_walk"}
+    "tn_sdpa_tensor", "tn_sequence", "tn_sparse_row", "tn_step", "tn_stream_guard", "tn_symbol", "tn_tensor", "tn_walk"}
 
 
 class Structs(script.Case):

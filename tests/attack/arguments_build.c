@@ -292,6 +292,31 @@ static void build_merge(call *c)
     memcpy(c->args, &args, sizeof args);
 }
 
+/* Lists are of random numbers: nearly all of them are refused. */
+static void build_sparse(call *c)
+{
+    attention_sizes s = random_attention(c->dice);
+    tn_dtype dtype = random_float(c->dice), lse = dtype == TN_F64 ? TN_F64 : TN_F32;
+    const int64_t block = dice_range(c->dice, 1, 40), blocks = (s.l + block - 1) / block;
+    const int64_t q[] = {s.b, s.h, s.l, s.d}, mask[] = {blocks, blocks};
+    const int64_t starts[] = {blocks + 1}, entries[] = {dice_range(c->dice, 0, 20)};
+    const bool lists = dice_one_in(c->dice, 3);
+    tn_attention_sparse_args args = {
+        .struct_size = sizeof args,
+        .q = add_operand(c, dtype, 4, q, false),
+        .k = add_operand(c, dtype, 4, q, false),
+        .v = add_operand(c, dtype, 4, q, false),
+        .out = add_operand(c, dtype, 4, q, true),
+        .lse = dice_one_in(c->dice, 2) ? add_operand(c, lse, 3, q, true) : NULL,
+        .block_mask = lists ? NULL : add_operand(c, TN_BOOL, 2, mask, false),
+        .starts = lists ? add_operand(c, TN_I32, 1, starts, false) : NULL,
+        .blocks = lists ? add_operand(c, TN_I32, 1, entries, false) : NULL,
+        .block_queries = block,
+        .block_keys = block,
+        .mask = (int32_t)dice_range(c->dice, 0, 2)};
+    memcpy(c->args, &args, sizeof args);
+}
+
 /* The functions of an operator behind one type. */
 #define FUNCTIONS(name)                                                                         \
     static tn_status run_##name(const tn_context *context, const void *args, tn_error *err)     \
@@ -321,6 +346,7 @@ FUNCTIONS(rotary)
 FUNCTIONS(attention)
 FUNCTIONS(attention_backward)
 FUNCTIONS(attention_merge)
+FUNCTIONS(attention_sparse)
 
 #define OPERATOR(op, builder)                                                              \
     .name = #op, .size = sizeof(tn_##op##_args), .run = run_##op, .prepare = prepare_##op, \
@@ -405,6 +431,15 @@ static const operator_facts operators[] = {
      .fields = {T(attention_merge, in), T(attention_merge, lse_in), T(attention_merge, other),
                 T(attention_merge, lse_other), T(attention_merge, out), T(attention_merge, lse),
                 I32(attention_merge, layout), I32(attention_merge, reserved)}},
+    {OPERATOR(attention_sparse, build_sparse),
+     .fields = {T(attention_sparse, q), T(attention_sparse, k), T(attention_sparse, v),
+                T(attention_sparse, out), T(attention_sparse, lse), T(attention_sparse, block_mask),
+                T(attention_sparse, starts), T(attention_sparse, blocks),
+                T(attention_sparse, block_sizes), F64(attention_sparse, scale),
+                I64(attention_sparse, block_queries), I64(attention_sparse, block_keys),
+                I64(attention_sparse, window_left), I64(attention_sparse, window_right),
+                I32(attention_sparse, mask), I32(attention_sparse, layout),
+                I32(attention_sparse, set), I32(attention_sparse, reserved)}},
 };
 
 const operator_facts *random_operator(dice *d)

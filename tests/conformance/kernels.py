@@ -188,10 +188,11 @@ class Problems(script.Case):
             "rotary": plain | {"out", "in-place", "partial"},
             "attention-backward": attention - {"sinks", "lse", "packed", "lengths", "pages", "out"},
             "attention-merge": {"strides", "out"},
+            "attention-sparse": {"window", "mask", "lists", "sizes", "groups", "lse", "dv", "strides", "out"},
             "fft": plain | {"in-place"},
         }
         names = self.names()
-        self.assertEqual(set.union(*needed.values()), matmul | each | attention)
+        self.assertEqual(set.union(*needed.values()), matmul | each | attention | {"lists", "sizes"})
         for op, words in needed.items():
             prefix = f"kernels.cpu.{op}.ref."
             found = {name[len(prefix):] for name in names if name.startswith(prefix)}

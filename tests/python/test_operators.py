@@ -178,6 +178,38 @@ def test_attention_backward_and_merge(random):
     numpy.testing.assert_allclose(sums, lse, 1e-9, 1e-14)
 
 
+def test_attention_sparse(random):
+    q, k, v = normal(random, 2, 4, 30, 16), normal(random, 2, 2, 41, 16), normal(random, 2, 2, 41, 24)
+    seen = random.random((2, 4, 4, 6)) < 0.5
+    dense = numpy.repeat(numpy.repeat(seen, 8, 2), 7, 3)[:, :, :30, :41]
+    wanted, sums = tenon.attention(q, k, v, mask=dense, lse=True)
+    out, lse = tenon.attention_sparse(q, k, v, seen, block=(8, 7), lse=True)
+    numpy.testing.assert_allclose(out, wanted, 1e-5, 1e-6)
+    numpy.testing.assert_allclose(lse, sums, 1e-5, 1e-6)
+    starts = numpy.zeros((2, 4, 5), "int32")
+    starts.reshape(-1, 5)[:, 1:] = numpy.cumsum(seen.sum(-1)).reshape(-1, 4)
+    starts.reshape(-1, 5)[1:, 0] = starts.reshape(-1, 5)[:-1, 4]
+    blocks = numpy.nonzero(seen)[3].astype("int32")
+    listed = numpy.empty_like(wanted)
+    assert tenon.attention_sparse(q, k, v, block=(8, 7), starts=starts, blocks=blocks, out=listed) is listed
+    numpy.testing.assert_array_equal(listed, out)
+    causal = tenon.attention_sparse(q, k, v, seen, block=(8, 7), causal=True, scale=0.5)
+    numpy.testing.assert_allclose(causal, tenon.attention(q, k, v, mask=dense, causal=True, scale=0.5), 1e-5, 1e-6)
+    sizes = numpy.array([7, 7, 0, 3, 7, 6], "int32")
+    exist = (numpy.arange(7) < sizes[:, None]).reshape(-1)[:41]
+    short = tenon.attention_sparse(q, k, v, seen, block=(8, 7), block_sizes=sizes)
+    numpy.testing.assert_allclose(short, tenon.attention(q, k, v, mask=dense & exist), 1e-5, 1e-6)
+    turned = tenon.attention_sparse(*(x.transpose(0, 2, 1, 3) for x in (q, k, v)), seen, block=(8, 7), layout="blhd")
+    numpy.testing.assert_allclose(turned, out.transpose(0, 2, 1, 3), 1e-5, 1e-6)
+    assert "bq=8,bk=7" in tenon.explain(tenon.attention_sparse, q, k, v, seen, block=(8, 7)).problem
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="expected 0 to 5, got 6; list the blocks of keys"):
+        tenon.attention_sparse(q, k, v, block=(8, 7), starts=starts, blocks=blocks + 6 * (blocks == 0).astype("int32"))
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="expected either block_mask, or starts and blocks"):
+        tenon.attention_sparse(q, k, v, block=8)
+    with pytest.raises(TypeError, match="mask: expected a word, got ndarray; give blocks in block_mask"):
+        tenon.attention_sparse(q, k, v, block=8, mask=seen)
+
+
 def test_helpers(random):
     x, y = normal(random, 4, 6), normal(random, 6)
     numpy.testing.assert_allclose(tenon.softmax(x, 0), softmax(x, 0), 1e-5, 1e-6)

@@ -137,6 +137,9 @@ static tn_tensor gradient_k = HOST_TENSOR(results + ELEMENTS / 2, TN_F32, shape_
 static tn_tensor gradient_v = HOST_TENSOR(results + 3 * (ELEMENTS / 4), TN_F32, shape_4, 4);
 static tn_tensor lse = HOST_TENSOR(more_numbers + ELEMENTS / 2, TN_F32, shape_3, 3);
 static tn_tensor lse_out = HOST_TENSOR(results + ELEMENTS / 2, TN_F32, shape_3, 3);
+static int64_t shape_one[] = {1};
+static bool yes[] = {true};
+static tn_tensor every_block = HOST_TENSOR(yes, TN_BOOL, shape_one, 1);
 static tn_tensor tensor, made;
 
 static const tn_matmul_args matmul_args = {

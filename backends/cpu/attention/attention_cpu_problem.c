@@ -2,6 +2,7 @@
 
 #include "../shared/sizes.h"
 #include "tenon/module/op/attention_backward.h"
+#include "tenon/module/op/attention_sparse.h"
 
 #include <math.h>
 
@@ -40,7 +41,9 @@ void tni_at_read(const tn_op *op, const tn_run *run, tni_at_problem *out)
                             .v = side_of(op, run, TN_ATTENTION_V),
                             .out = side_of(op, run, TN_ATTENTION_OUT),
                             .lse = side_of(op, run, TN_ATTENTION_LSE),
-                            .mask = side_of(op, run, TN_ATTENTION_MASK),
+                            .mask = op->kind == TN_OP_ATTENTION_SPARSE
+                                        ? (tni_at_side){0}
+                                        : side_of(op, run, TN_ATTENTION_MASK),
                             .sharers = at->groups > 0 ? at->heads / at->groups : 0,
                             .units = at->batch * at->groups};
     if (op->kind == TN_OP_ATTENTION_BACKWARD) {

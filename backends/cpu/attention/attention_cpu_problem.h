@@ -39,7 +39,8 @@ typedef struct tni_at_unit {
     int64_t from, to; /* keys that any row sees by position */
 } tni_at_unit;
 
-/* If `run` is NULL, only the op is read, and no side has data. */
+/* If `run` is NULL, only the op is read, and no side has data. The op may be of attention-sparse,
+ * whose first operands and parameters are those of attention; its tables are not read. */
 void tni_at_read(const tn_op *op, const tn_run *run, tni_at_problem *out);
 
 /* The run must have passed tn_attention_check. */

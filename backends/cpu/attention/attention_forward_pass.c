@@ -16,31 +16,17 @@ typedef struct crew {
     int64_t first;
 } crew;
 
-/* The panels of a unit; `v` is V itself if it is not packed. */
-typedef struct panels {
-    char *k, *v;
-    uint8_t *nonfinite; /* of each panel of keys: whether some of its values are not finite */
-} panels;
-
-/* The memory of a slot. */
-typedef struct desk {
-    char *q;
-    char *room;
-    char *bias;
-    tni_at_state state; /* of all rows of a task */
-} desk;
-
-static panels panels_at(const crew *c, const tni_at_unit *unit, char *packed)
+static tni_at_panels panels_at(const crew *c, const tni_at_unit *unit, char *packed)
 {
     const tni_at_layout *l = c->layout;
     char *v =
         l->v_bytes > 0 ? packed + l->k_bytes : tni_at_key(c->problem, unit, &c->problem->v, 0);
-    return (panels){packed, v, (uint8_t *)packed + l->k_bytes + l->v_bytes};
+    return (tni_at_panels){packed, v, (uint8_t *)packed + l->k_bytes + l->v_bytes};
 }
 
-static desk desk_at(const tni_at_layout *l, char *memory)
+tni_at_desk tni_at_desk_at(const tni_at_layout *l, char *memory)
 {
-    desk d = {.q = memory};
+    tni_at_desk d = {.q = memory};
     d.room = d.q + l->q_bytes;
     d.bias = d.room + l->room_bytes;
     d.state.most = d.bias + l->bias_bytes;
@@ -50,11 +36,10 @@ static desk desk_at(const tni_at_layout *l, char *memory)
     return d;
 }
 
-/* Packs panels `first` to `end` of a unit's keys. */
-static void pack_panels(const crew *c, const tni_at_unit *unit, int64_t first, int64_t end,
-                        const panels *to, char *room)
+void tni_at_pack_panels(const tni_at_set *set, const tni_at_problem *p, const tni_at_layout *layout,
+                        const tni_at_unit *unit, int64_t first, int64_t end,
+                        const tni_at_panels *to, char *room)
 {
-    const tni_at_problem *p = c->problem;
     const char *k[TNI_AT_KEYS_MOST], *v[TNI_AT_KEYS_MOST];
     tni_at_pack job = {.k = k,
                        .v = v,
@@ -62,12 +47,12 @@ static void pack_panels(const crew *c, const tni_at_unit *unit, int64_t first, i
                        .v_step = p->v.element,
                        .size = p->at->size,
                        .value_size = p->at->value_size,
-                       .v_panel = c->layout->v_panel,
+                       .v_panel = layout->v_panel,
                        .room = room};
     for (int64_t panel = first; panel < end; panel++) {
-        const int64_t key = panel * c->set->keys;
+        const int64_t key = panel * set->keys;
         int64_t from = key < unit->from ? unit->from : key;
-        int64_t to_key = least(key + c->set->keys, unit->to);
+        int64_t to_key = least(key + set->keys, unit->to);
         tni_at_keys(p, unit, &p->k, from, to_key - from, k + (from - key));
         tni_at_keys(p, unit, &p->v, from, to_key - from, v + (from - key));
         for (int64_t n = 0; n < from - key; n++) { /* not visible: any key will do */
@@ -75,9 +60,9 @@ static void pack_panels(const crew *c, const tni_at_unit *unit, int64_t first, i
             v[n] = v[from - key];
         }
         job.keys = to_key - key;
-        job.k_to = to->k + panel * c->layout->k_panel;
-        job.v_to = c->layout->v_bytes > 0 ? to->v + key * c->layout->v_line : NULL;
-        to->nonfinite[panel] = !c->set->pack(&job);
+        job.k_to = to->k + panel * layout->k_panel;
+        job.v_to = layout->v_bytes > 0 ? to->v + key * layout->v_line : NULL;
+        to->nonfinite[panel] = !set->pack(&job);
     }
 }
 
@@ -91,8 +76,8 @@ static bool any_set(const uint8_t *flags, int64_t count)
 }
 
 /* Processes the step's rows with the keys of a block that any of them sees. */
-static void block_step(const crew *c, tni_at_step *s, int64_t from, int64_t to, const panels *at,
-                       const desk *d)
+static void block_step(const crew *c, tni_at_step *s, int64_t from, int64_t to,
+                       const tni_at_panels *at, const tni_at_desk *d)
 {
     const tni_at_problem *p = c->problem;
     const int64_t panel = c->set->keys;
@@ -128,8 +113,8 @@ typedef struct stack {
     const tni_at_unit *unit;
     int64_t row, rows;
     int64_t count; /* of panels */
-    const panels *at;
-    const desk *desk;
+    const tni_at_panels *at;
+    const tni_at_desk *desk;
     const char *q;
 } stack;
 
@@ -176,7 +161,7 @@ static void through_block(const stack *k, int64_t key)
 }
 
 static void compute_rows(const crew *c, const tni_at_unit *unit, int64_t row, int64_t rows,
-                         const panels *at, const desk *d)
+                         const tni_at_panels *at, const tni_at_desk *d)
 {
     const tni_at_set *set = c->set;
     const bool copied = c->layout->q_bytes > 0;
@@ -220,9 +205,10 @@ static void pack_item(void *user, int64_t item, int64_t slot)
     if (!tni_at_is_packed(c->set, c->problem, unit.rows) || unit.from == unit.to)
         return;
     const int64_t begin = unit.from / c->set->keys, end = parts(unit.to, c->set->keys);
-    const panels to = panels_at(c, &unit, c->packed + index * l->packed);
-    pack_panels(c, &unit, first > begin ? first : begin, least(first + l->piece, end), &to,
-                desk_at(l, c->tasks + slot * l->slot).room);
+    const tni_at_panels to = panels_at(c, &unit, c->packed + index * l->packed);
+    tni_at_pack_panels(c->set, c->problem, l, &unit, first > begin ? first : begin,
+                       least(first + l->piece, end), &to,
+                       tni_at_desk_at(l, c->tasks + slot * l->slot).room);
 }
 
 /* Computes some rows of a unit: the last ones first, because they see the most keys. */
@@ -236,8 +222,8 @@ static void rows_item(void *user, int64_t item, int64_t slot)
     tni_at_unit_read(c->problem, c->first + index, &unit);
     if (!tni_at_is_packed(c->set, c->problem, unit.rows) || row >= unit.rows)
         return;
-    const panels at = panels_at(c, &unit, c->packed + index * l->packed);
-    const desk d = desk_at(l, c->tasks + slot * l->slot);
+    const tni_at_panels at = panels_at(c, &unit, c->packed + index * l->packed);
+    const tni_at_desk d = tni_at_desk_at(l, c->tasks + slot * l->slot);
     compute_rows(c, &unit, row, least(l->task_rows, unit.rows - row), &at, &d);
 }
 
@@ -250,10 +236,11 @@ static void unit_item(void *user, int64_t item, int64_t slot)
     tni_at_unit_read(c->problem, item, &unit);
     if (!tni_at_is_packed(c->set, c->problem, unit.rows))
         return;
-    const panels at = panels_at(c, &unit, c->tasks + slot * l->slot + l->desk);
-    const desk d = desk_at(l, c->tasks + slot * l->slot);
+    const tni_at_panels at = panels_at(c, &unit, c->tasks + slot * l->slot + l->desk);
+    const tni_at_desk d = tni_at_desk_at(l, c->tasks + slot * l->slot);
     if (unit.from < unit.to)
-        pack_panels(c, &unit, unit.from / c->set->keys, parts(unit.to, c->set->keys), &at, d.room);
+        tni_at_pack_panels(c->set, c->problem, l, &unit, unit.from / c->set->keys,
+                           parts(unit.to, c->set->keys), &at, d.room);
     for (int64_t row = 0; row < unit.rows; row += l->task_rows)
         compute_rows(c, &unit, row, least(l->task_rows, unit.rows - row), &at, &d);
 }

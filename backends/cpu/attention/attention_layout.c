@@ -58,7 +58,7 @@ static bool v_stays(const tni_at_set *set, const tni_at_problem *p)
            at->dropout == 0 && at->left < 0 && at->right < 0;
 }
 
-static void lay_panels(const tni_at_set *set, const tni_at_problem *p, tni_at_layout *out)
+void tni_at_layout_panels(const tni_at_set *set, const tni_at_problem *p, tni_at_layout *out)
 {
     const tn_attention_op *at = p->at;
     const int64_t panels = parts(at->keys, set->keys);
@@ -77,7 +77,7 @@ static void lay_panels(const tni_at_set *set, const tni_at_problem *p, tni_at_la
     out->pieces = parts(panels, out->piece);
 }
 
-static void lay_desk(const tni_at_set *set, const tni_at_problem *p, tni_at_layout *out)
+void tni_at_layout_desk(const tni_at_set *set, const tni_at_problem *p, tni_at_layout *out)
 {
     const tn_attention_op *at = p->at;
     const int64_t rows = out->task_rows;
@@ -115,11 +115,11 @@ bool tni_at_layout_make(const tni_at_set *set, const tni_at_problem *p, int32_t 
         return false;
     if (p->units == 0 || !tni_at_is_packed(set, p, at->queries * p->sharers))
         return true;
-    lay_panels(set, p, out);
+    tni_at_layout_panels(set, p, out);
     out->alone = out->packed <= ALONE_BYTES &&
                  (threads <= 1 || p->units >= (int64_t)threads * TASKS_OF_A_THREAD);
     cut_rows(set, p, threads, out);
-    lay_desk(set, p, out);
+    tni_at_layout_desk(set, p, out);
     out->slots = least(most(1, threads), out->alone ? p->units : p->units * out->row_tasks);
     out->slot = out->desk + (out->alone ? out->packed : 0);
     out->wave = least(p->units, most(parts(threads, out->row_tasks), WAVE_BYTES / out->packed));

@@ -12,15 +12,13 @@ static const tni_at_low_row *low_of(const tn_kernel_row *row)
     return (const tni_at_low_row *)row;
 }
 
-/* The set for few rows, or for all rows: a set of f32 that widens. */
-static void widened(const tni_at_low_row *row, tni_at_set *out)
+void tni_at_widen(const tni_at_set *base, const tni_at_half *half, tn_dtype dtype, tni_at_set *out)
 {
-    *out = *row->base;
-    out->pack_rows = row->half->pack_rows;
-    out->pack = row->half->pack;
-    out->few_step =
-        row->row.dtypes[0] == TN_BF16 ? row->base->few_step_bf16 : row->base->few_step_f16;
-    out->finish = row->half->finish;
+    *out = *base;
+    out->pack_rows = half->pack_rows;
+    out->pack = half->pack;
+    out->few_step = dtype == TN_BF16 ? base->few_step_bf16 : base->few_step_f16;
+    out->finish = half->finish;
     out->in_place = false;
     out->room_more = out->keys * (int64_t)sizeof(float);
 }
@@ -29,7 +27,7 @@ static void widened(const tni_at_low_row *row, tni_at_set *out)
 static void set_of(const tn_kernel_row *row, tni_at_set *thin, tni_at_set *out)
 {
     const tni_at_low_row *low = low_of(row);
-    widened(low, thin);
+    tni_at_widen(low->base, low->half, row->dtypes[0], thin);
     *out = low->own ? *low->own : *thin;
     if (low->own) {
         out->few = thin->few;

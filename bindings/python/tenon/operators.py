@@ -14,7 +14,7 @@ array([[3., 3., 3., 3.],
 from __future__ import annotations
 
 # The operators, which are names of the package too. Before the imports, because these may look for a name in the package.
-__all__ = ["attention", "attention_backward", "attention_merge", "binary", "cast", "copy", "fill", "layer_norm",
+__all__ = ["attention", "attention_backward", "attention_merge", "attention_sparse", "binary", "cast", "copy", "fill", "layer_norm",
            "matmul", "permute", "reduce", "rms_norm", "rotary", "softmax", "unary"]
 
 from ctypes import addressof, byref, c_int32, c_void_p, sizeof
@@ -378,6 +378,54 @@ def attention_merge(one: Any, lse_one: Any, other: Any, lse_other: Any, *, layou
                                    reference(to), reference(sums), layout_number(layout))
     place(args, kind, one, given[0])
     return Call("tn_attention_merge", args, (out, lse), (given, to, sums))
+
+
+@operator
+def attention_sparse(
+        q: Any, k: Any, v: Any, block_mask: Any = None, *, block: int | tuple[int, int], starts: Any = None,
+        blocks: Any = None, block_sizes: Any = None, causal: bool = False, mask: str | None = None,
+        window: Sequence[int] | None = None, scale: float | None = None, layout: str = "bhld", lse: Any = False,
+        out: Any = None, dtype: Any = None) -> Call:
+    """Attention in which each block of queries sees only some blocks of keys; the time is proportional to their number.
+
+    `block` is the number of queries and of keys of a block, or (queries, keys); the last blocks may be shorter.
+    `block_mask`, an array of bool that broadcasts to [batch, heads, query blocks, key blocks], says which blocks of keys
+    are seen. Or lists do: the blocks of keys that block n of the queries sees are `blocks[starts[n]:starts[n + 1]]`, of
+    int32 and ascending; `starts` broadcasts to [batch, heads, query blocks + 1]. `block_sizes`, int32, broadcasts to
+    [batch, key blocks]: the number of valid keys of each block. The other options are those of `attention`.
+
+    >>> import numpy, tenon
+    >>> q = k = numpy.ones((1, 1, 4, 16), "float32")
+    >>> v = k * numpy.arange(4, dtype="float32")[:, None]
+    >>> seen = numpy.array([[True, False], [True, True]])      # two blocks of two
+    >>> tenon.attention_sparse(q, k, v, seen, block=2)[0, 0, :, 0].round(3)
+    array([0.5, 0.5, 1.5, 1.5], dtype=float32)
+    """
+    number, array, (left, right) = _mask_of(mask, None, window, causal)
+    if array is not None:
+        raise TypeError(f"mask: expected a word, got {type(array).__name__}; give blocks in block_mask")
+    queries, keys = block if isinstance(block, (tuple, list)) else (block, block)
+    given = [view(q), view(k), view(v)]
+    tables = [view_or_none(x) for x in (block_mask, starts, blocks, block_sizes)]
+    kind, tq = kind_of(q), given[0]
+    if tq.ndim != 4 or given[2].ndim != 4:
+        raise errors.invalid("q, v: expected the dimensions batch, heads, length and size, got the shapes "
+                             f"{tq.dims} and {given[2].dims}")
+    word = _dtypes.WORD[tq.dtype]
+    result, to = target(kind, q, tq, out, _attention_shape(tq, given[2]),
+                        word if dtype is None else _dtypes.word_of(dtype))
+    sums = wanted = None
+    if lse is not False and lse is not None:
+        wanted = None if lse is True else lse
+        lse, sums = target(kind, q, tq, wanted, _lse_shape(tq, layout), "f64" if word == "f64" else "f32")
+        result = (result, lse)
+    args = _abi.AttentionSparseArgs(
+        sizeof(_abi.AttentionSparseArgs), *map(reference, given), reference(to), reference(sums),
+        *map(reference, tables), 0.0 if scale is None else scale, _given.number("block", queries, *_given.INT64),
+        _given.number("block", keys, *_given.INT64), left, right, number, layout_number(layout),
+        0 if scale is None else 1)
+    place(args, kind, q, tq)
+    return Call("tn_attention_sparse", args, result, (given, tables, to, sums), (out, wanted))
 
 
 @operator

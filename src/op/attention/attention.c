@@ -113,7 +113,7 @@ static tn_status check_number(const tn_op *op, const char *name, double value, b
                           name, needed, value);
 }
 
-static tn_status check_numbers(const tn_op *op, tn_error *err)
+tn_status tni_attention_check_numbers(const tn_op *op, tn_error *err)
 {
     const tn_attention_op *at = TN_PARAMS(op, attention);
     tn_status status =
@@ -157,8 +157,7 @@ static tn_status check_needs(const tn_op *op, const need *needs, size_t count, t
     return TN_OK;
 }
 
-/* Checks that the shapes of Q, K, V, out and LSE are consistent. */
-static tn_status check_shapes(const tn_op *op, tn_error *err)
+tn_status tni_attention_check_shapes(const tn_op *op, tn_error *err)
 {
     const tn_layout *q = &op->operand[TN_ATTENTION_Q], *k = &op->operand[TN_ATTENTION_K];
     const tn_layout *v = &op->operand[TN_ATTENTION_V];
@@ -326,13 +325,13 @@ tn_status tni_attention_validate(tn_op *op, tn_error *err)
     if (!status)
         status = check_ranks(op, err);
     if (!status)
-        status = check_shapes(op, err);
+        status = tni_attention_check_shapes(op, err);
     if (!status && is_backward(op))
         status = check_gradients(op, err);
     if (!status)
         status = validate_sequences(op, err);
     if (!status)
-        status = check_numbers(op, err);
+        status = tni_attention_check_numbers(op, err);
     if (status)
         return status;
     at->heads = op->operand[TN_ATTENTION_Q].shape[1];
@@ -348,8 +347,7 @@ tn_status tni_attention_validate(tn_op *op, tn_error *err)
     return status;
 }
 
-/* Returns the number of keys that the queries of one head see by position, estimated from a few queries. */
-static double pairs_of(const tn_attention_op *at)
+double tni_attention_pairs(const tn_attention_op *at)
 {
     enum { LOOKS = 64 };
     int64_t looks = at->queries < LOOKS ? at->queries : LOOKS, first;
@@ -366,7 +364,7 @@ static double pairs_of(const tn_attention_op *at)
 void tni_attention_cost(const tn_op *op, double *out_flops, double *out_bytes)
 {
     const tn_attention_op *at = TN_PARAMS(op, attention);
-    double pairs = (double)at->batch * (double)at->heads * pairs_of(at);
+    double pairs = (double)at->batch * (double)at->heads * tni_attention_pairs(at);
     *out_flops = 2 * pairs * (double)(at->size + at->value_size) * (is_backward(op) ? 2.5 : 1);
     *out_bytes = 0;
     for (int32_t i = 0; i < op->count; i++)

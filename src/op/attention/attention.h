@@ -31,6 +31,23 @@ tn_status tni_attention_read_numbers(const tni_op_class *class, const tni_attent
  * `scaled`, and validates the op. */
 tn_status tni_attention_finish(tn_op *op, int32_t way, bool scaled, tn_error *err);
 
+/* Parts of the validation, which attention-sparse shares: its Q, K, V, OUT and LSE have the same
+ * indices, and its parameters begin with attention's. The first one checks that the shapes of these
+ * operands are consistent; the second one checks scale, softcap, dropout, the window and the shift. */
+tn_status tni_attention_check_shapes(const tn_op *op, tn_error *err);
+tn_status tni_attention_check_numbers(const tn_op *op, tn_error *err);
+
+/* Returns the number of keys that the queries of one head see by position, estimated from a few
+ * queries. */
+double tni_attention_pairs(const tn_attention_op *at);
+
+/* Parts of the text, which attention-sparse shares: makes a dense layout of [batch, heads, length,
+ * size] with the memory order `way`; parses and writes which keys are visible by position
+ * ("causal"; "" if all are). The parser moves the text past what it read. */
+void tni_attention_make_whole(tn_layout *out, tn_dtype dtype, const int64_t shape[4], int32_t way);
+bool tni_attention_read_place(const char **text, tn_attention_op *at);
+void tni_attention_write_place(const tn_attention_op *at, char *out, size_t size);
+
 /* Members of the classes. */
 tn_status tni_attention_parse(struct tni_fields *fields, tn_dtype dtype, tn_op *op, tn_error *err);
 void tni_attention_write(const tn_op *op, tni_buffer *out);

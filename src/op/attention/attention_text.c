@@ -46,8 +46,7 @@ typedef struct sizes {
     pack q, k;
 } sizes;
 
-/* Makes a dense layout of [batch, heads, length, size] with the memory order `way`. */
-static void make_whole(tn_layout *out, tn_dtype dtype, const int64_t shape[4], int32_t way)
+void tni_attention_make_whole(tn_layout *out, tn_dtype dtype, const int64_t shape[4], int32_t way)
 {
     int64_t turned[] = {shape[0], shape[1], shape[2], shape[3]};
     if (way == TN_LAYOUT_BLHD) {
@@ -103,10 +102,10 @@ static void make_usual_layouts(const sizes *s, const tn_op *op, tn_dtype dtype, 
     const int64_t to[] = {batch, s->heads, rows, s->value_size};
     for (int32_t i = 0; i < op->count; i++)
         out[i].dtype = TN_DTYPE_NONE;
-    make_whole(&out[TN_ATTENTION_Q], dtype, q, s->way);
-    make_whole(&out[TN_ATTENTION_K], dtype, k, s->way);
-    make_whole(&out[TN_ATTENTION_V], dtype, v, s->way);
-    make_whole(&out[TN_ATTENTION_OUT], s->out, to, s->way);
+    tni_attention_make_whole(&out[TN_ATTENTION_Q], dtype, q, s->way);
+    tni_attention_make_whole(&out[TN_ATTENTION_K], dtype, k, s->way);
+    tni_attention_make_whole(&out[TN_ATTENTION_V], dtype, v, s->way);
+    tni_attention_make_whole(&out[TN_ATTENTION_OUT], s->out, to, s->way);
     if (s->lse)
         tni_layout_make(&out[TN_ATTENTION_LSE], tni_attention_lse(dtype), q, 3);
     usual_mask(s, &out[TN_ATTENTION_MASK]);
@@ -116,10 +115,10 @@ static void make_usual_layouts(const sizes *s, const tn_op *op, tn_dtype dtype, 
         usual_tables(s, out);
         return;
     }
-    make_whole(&out[TN_ATTENTION_BACKWARD_DOUT], dtype, to, s->way);
-    make_whole(&out[TN_ATTENTION_BACKWARD_DQ], dtype, q, s->way);
-    make_whole(&out[TN_ATTENTION_BACKWARD_DK], dtype, k, s->way);
-    make_whole(&out[TN_ATTENTION_BACKWARD_DV], dtype, v, s->way);
+    tni_attention_make_whole(&out[TN_ATTENTION_BACKWARD_DOUT], dtype, to, s->way);
+    tni_attention_make_whole(&out[TN_ATTENTION_BACKWARD_DQ], dtype, q, s->way);
+    tni_attention_make_whole(&out[TN_ATTENTION_BACKWARD_DK], dtype, k, s->way);
+    tni_attention_make_whole(&out[TN_ATTENTION_BACKWARD_DV], dtype, v, s->way);
 }
 
 static tn_status reject_field(const tni_fields *fields, const char *key, const char *needs,
@@ -164,7 +163,7 @@ static bool read_window(const char **text, const char *word, int64_t *out_left, 
     return true;
 }
 
-static bool read_place(const char **text, tn_attention_op *at)
+bool tni_attention_read_place(const char **text, tn_attention_op *at)
 {
     int64_t left = -1, right = -1;
     if (read_word(text, "none"))
@@ -189,7 +188,7 @@ static tn_status parse_mask(tni_fields *fields, tn_dtype dtype, sizes *s, tn_att
     (void)tni_attention_see(at, TN_MASK_NONE, 0, 0);
     if (!text)
         return TN_OK;
-    bool place = read_place(&text, at), more = !place || *text == ';';
+    bool place = tni_attention_read_place(&text, at), more = !place || *text == ';';
     text += place && more;
     for (int32_t i = 0; i < 3 && more && !s->mask; i++)
         s->mask = read_word(&text, words[i]) ? i + MASK_BOOL : MASK_NONE;
@@ -450,16 +449,21 @@ static void write_pack(tni_buffer *out, const char *key, const char *rows, const
         tni_write_integer(out, rows, p->all);
 }
 
+void tni_attention_write_place(const tn_attention_op *at, char *out, size_t size)
+{
+    const bool top = at->corner == TN_CORNER_TOP_LEFT;
+    out[0] = '\0';
+    if (at->right == 0 && at->left < 0)
+        snprintf(out, size, "%s", top ? "causal" : "causal-br");
+    else if (at->left >= 0 || at->right >= 0)
+        snprintf(out, size, "window%s:%" PRId64 ";%" PRId64, top ? "-tl" : "", at->left, at->right);
+}
+
 static void write_mask(const tn_attention_op *at, const sizes *s, tni_buffer *out)
 {
     static const char *const words[] = {"", "bool", "additive", "padding"};
-    bool top = at->corner == TN_CORNER_TOP_LEFT;
-    char text[96] = "";
-    if (at->right == 0 && at->left < 0)
-        snprintf(text, sizeof text, "%s", top ? "causal" : "causal-br");
-    else if (at->left >= 0 || at->right >= 0)
-        snprintf(text, sizeof text, "window%s:%" PRId64 ";%" PRId64, top ? "-tl" : "", at->left,
-                 at->right);
+    char text[96];
+    tni_attention_write_place(at, text, sizeof text);
     size_t used = strlen(text);
     if (s->mask)
         snprintf(text + used, sizeof text - used, "%s%s", used ? ";" : "", words[s->mask]);

@@ -1,0 +1,290 @@
+/* attention-sparse: its entry points and class, and the validation. */
+#include "attention_sparse.h"
+
+#include "dispatch/call.h"
+#include "op/elementwise.h"
+#include "tenon/dtype.h"
+
+#include <inttypes.h>
+
+static const char *const names[] = {"q",          "k",      "v",      "out",         "lse",
+                                    "block_mask", "starts", "blocks", "block_sizes", NULL};
+
+#define WHERE tni_attention_sparse_class.where
+
+static bool has(const tn_op *op, int32_t operand)
+{
+    return op->operand[operand].dtype != TN_DTYPE_NONE;
+}
+
+static tn_status check_dtypes(const tn_op *op, tn_error *err)
+{
+    const tn_dtype q = op->operand[TN_ATTENTION_SPARSE_Q].dtype;
+    if (q != TN_F64 && q != TN_F32 && q != TN_F16 && q != TN_BF16)
+        return tn_fail(err, TN_UNSUPPORTED, 0, WHERE, "q: expected f64, f32, f16 or bf16, got %s",
+                       tn_dtype_name(q));
+    for (int32_t i = TN_ATTENTION_SPARSE_K; i < op->count; i++) {
+        const tn_dtype found = op->operand[i].dtype;
+        const tn_dtype needed = i == TN_ATTENTION_SPARSE_LSE    ? tni_attention_lse(q)
+                                : i == TN_ATTENTION_SPARSE_MASK ? (tn_dtype)TN_BOOL
+                                : i > TN_ATTENTION_SPARSE_MASK  ? (tn_dtype)TN_I32
+                                                                : q;
+        const tn_dtype other =
+            i == TN_ATTENTION_SPARSE_OUT ? tni_elementwise_wider(q) : (tn_dtype)TN_DTYPE_NONE;
+        if (found && found != needed && (!other || found != other))
+            return tn_fail(err, TN_INVALID_ARGUMENT, 0, WHERE,
+                           "%s: expected %s%s for q of %s, got %s", names[i], tn_dtype_name(needed),
+                           other ? " or f32" : "", tn_dtype_name(q), tn_dtype_name(found));
+    }
+    return TN_OK;
+}
+
+static tn_status check_ranks(const tn_op *op, tn_error *err)
+{
+    static const int32_t ranks[] = {4, 4, 4, 4, 3, 0, 0, 1, 0}; /* 0: any rank, it is broadcast */
+    for (int32_t i = 0; i < op->count; i++) {
+        if (has(op, i) && ranks[i] && op->operand[i].rank != ranks[i])
+            return tn_fail(err, TN_INVALID_ARGUMENT, 0, WHERE, "%s: expected %d dimensions, got %d",
+                           names[i], (int)ranks[i], (int)op->operand[i].rank);
+    }
+    return TN_OK;
+}
+
+/* Checks that the listed blocks are given in exactly one of the two ways. */
+static tn_status check_company(const tn_op *op, tn_error *err)
+{
+    const bool mask = has(op, TN_ATTENTION_SPARSE_MASK),
+               starts = has(op, TN_ATTENTION_SPARSE_STARTS);
+    const bool blocks = has(op, TN_ATTENTION_SPARSE_BLOCKS);
+    if (starts == blocks && mask != starts)
+        return TN_OK;
+    return tn_fail(err, TN_INVALID_ARGUMENT, 0, WHERE,
+                   "block_mask: expected either block_mask, or starts and blocks, got %s%s%s%s",
+                   mask ? "block_mask " : "", starts ? "starts " : "", blocks ? "blocks " : "",
+                   mask || starts || blocks ? "only" : "none of them");
+}
+
+static tn_status check_size(const char *name, int64_t found, tn_error *err)
+{
+    return found >= 1 ? TN_OK
+                      : tn_fail(err, TN_INVALID_ARGUMENT, 0, WHERE,
+                                "%s: expected at least 1, got %" PRId64, name, found);
+}
+
+/* Sets the sizes that follow from the shapes of Q, K and V. */
+static tn_status set_sizes(tn_op *op, tn_error *err)
+{
+    tn_attention_sparse_op *sparse = TN_PARAMS_MUTABLE(op, attention_sparse);
+    const int64_t *q = op->operand[TN_ATTENTION_SPARSE_Q].shape;
+    const int64_t *k = op->operand[TN_ATTENTION_SPARSE_K].shape;
+    tn_status status = check_size("block_queries", sparse->block_queries, err);
+    if (!status)
+        status = check_size("block_keys", sparse->block_keys, err);
+    if (!status && k[0] != q[0])
+        status = tn_fail(err, TN_INVALID_ARGUMENT, 0, WHERE,
+                         "k: expected %" PRId64 ", the batch of q, got %" PRId64, q[0], k[0]);
+    if (status)
+        return status;
+    sparse->at.batch = q[0];
+    sparse->at.heads = q[1];
+    sparse->at.groups = k[1];
+    sparse->at.queries = q[2];
+    sparse->at.keys = k[2];
+    sparse->at.size = q[3];
+    sparse->at.value_size = op->operand[TN_ATTENTION_SPARSE_V].shape[3];
+    sparse->query_blocks = tni_attention_sparse_blocks(q[2], sparse->block_queries);
+    sparse->key_blocks = tni_attention_sparse_blocks(k[2], sparse->block_keys);
+    if (sparse->at.left < 0 && sparse->at.right < 0) /* position restricts nothing */
+        sparse->at.corner = TN_CORNER_TOP_LEFT;
+    return TN_OK;
+}
+
+static tn_status broadcast_tables(tn_op *op, tn_error *err)
+{
+    const tn_attention_sparse_op *sparse = TN_PARAMS(op, attention_sparse);
+    const int64_t mask[] = {sparse->at.batch, sparse->at.heads, sparse->query_blocks,
+                            sparse->key_blocks};
+    const int64_t starts[] = {sparse->at.batch, sparse->at.heads, sparse->query_blocks + 1};
+    const int64_t sizes[] = {sparse->at.batch, sparse->key_blocks};
+    const struct {
+        int32_t operand, rank;
+        const int64_t *shape;
+    } tables[] = {{TN_ATTENTION_SPARSE_MASK, 4, mask},
+                  {TN_ATTENTION_SPARSE_STARTS, 3, starts},
+                  {TN_ATTENTION_SPARSE_SIZES, 2, sizes}};
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
+        const int32_t operand = tables[i].operand;
+        const tn_status status =
+            has(op, operand) ? tni_layout_broadcast(&op->operand[operand], tables[i].shape,
+                                                    tables[i].rank, WHERE, names[operand], err)
+                             : TN_OK;
+        if (status)
+            return status;
+    }
+    return TN_OK;
+}
+
+static uint64_t uses_of(const tn_op *op)
+{
+    const tn_attention_op *at = &TN_PARAMS(op, attention_sparse)->at;
+    uint64_t uses = at->left >= 0 || at->right >= 0 ? TN_ATTENTION_SPARSE_USES_WINDOW : 0;
+    uses |= has(op, TN_ATTENTION_SPARSE_MASK) ? TN_ATTENTION_SPARSE_USES_MASK
+                                              : TN_ATTENTION_SPARSE_USES_LISTS;
+    uses |= has(op, TN_ATTENTION_SPARSE_SIZES) ? TN_ATTENTION_SPARSE_USES_SIZES : 0;
+    uses |= at->groups != at->heads ? TN_ATTENTION_SPARSE_USES_GROUPS : 0;
+    uses |= has(op, TN_ATTENTION_SPARSE_LSE) ? TN_ATTENTION_SPARSE_USES_LSE : 0;
+    uses |= at->size != at->value_size ? TN_ATTENTION_SPARSE_USES_VALUE_SIZE : 0;
+    uses |= op->operand[TN_ATTENTION_SPARSE_OUT].dtype != op->operand[TN_ATTENTION_SPARSE_Q].dtype
+                ? TN_ATTENTION_SPARSE_USES_OUT_DTYPE
+                : 0;
+    for (int32_t i = 0; i < op->count; i++) {
+        const tn_layout *layout = &op->operand[i];
+        if (tni_attention_sparse_is_whole(i) && layout->shape[3] > 1 && layout->stride[3] != 1)
+            uses |= TN_ATTENTION_SPARSE_USES_STRIDES;
+    }
+    return uses;
+}
+
+static tn_status validate_sparse(tn_op *op, tn_error *err)
+{
+    tn_status status = check_dtypes(op, err);
+    if (!status)
+        status = check_company(op, err);
+    if (!status)
+        status = check_ranks(op, err);
+    if (!status)
+        status = tni_attention_check_shapes(op, err);
+    if (!status)
+        status = tni_attention_check_numbers(op, err);
+    if (!status)
+        status = set_sizes(op, err);
+    if (!status)
+        status = broadcast_tables(op, err);
+    if (!status)
+        op->uses = uses_of(op);
+    return status;
+}
+
+/* Returns the share of the blocks that is listed; 1 for a mask, whose contents are not known. */
+static double listed_share(const tn_op *op)
+{
+    const tn_attention_sparse_op *sparse = TN_PARAMS(op, attention_sparse);
+    const tn_layout *starts = &op->operand[TN_ATTENTION_SPARSE_STARTS];
+    double all = (double)sparse->query_blocks * (double)sparse->key_blocks;
+    for (int32_t d = 0; d < 2 && starts->dtype; d++)
+        all *= starts->stride[d] == 0 ? 1 : (double)starts->shape[d];
+    const double entries = (double)op->operand[TN_ATTENTION_SPARSE_BLOCKS].shape[0];
+    return !starts->dtype || entries >= all ? 1 : entries / all;
+}
+
+static void cost_sparse(const tn_op *op, double *out_flops, double *out_bytes)
+{
+    const tn_attention_op *at = &TN_PARAMS(op, attention_sparse)->at;
+    const double rows = (double)at->batch * (double)at->heads;
+    *out_flops =
+        2 * rows * tni_attention_pairs(at) * listed_share(op) * (double)(at->size + at->value_size);
+    *out_bytes = 0;
+    for (int32_t i = 0; i < op->count; i++)
+        *out_bytes += tni_layout_bytes(&op->operand[i]);
+}
+
+static size_t words_sparse(const tn_op *op, uint64_t *out)
+{
+    const tn_attention_sparse_op *sparse = TN_PARAMS(op, attention_sparse);
+    const size_t count = tni_attention_words(op, out);
+    out[4] = (uint64_t)sparse->block_queries; /* the shift is 0 */
+    out[count] = (uint64_t)sparse->block_keys;
+    return count + 1;
+}
+
+static void free_sparse(tn_op *op, uint64_t dims)
+{
+    (void)op;
+    (void)dims;
+}
+
+tn_status tni_attention_sparse_make(const void *given, tni_problem *out, tn_error *err)
+{
+    const tn_attention_sparse_args *args = given;
+    const tni_op_class *class = &tni_attention_sparse_class;
+    tn_status status = tni_elementwise_args(class->where, args, class->args.size, err);
+    if (!status)
+        status = tni_elementwise_reserved(class->where, "reserved", (uint32_t)args->reserved, err);
+    if (status)
+        return status;
+    const tni_attention_numbers numbers = {.scale = args->scale,
+                                           .left = args->window_left,
+                                           .right = args->window_right,
+                                           .mask = args->mask,
+                                           .layout = args->layout,
+                                           .set = args->set};
+    const tn_tensor *const tensors[] = {args->q,      args->k,      args->v,
+                                        args->out,    args->lse,    args->block_mask,
+                                        args->starts, args->blocks, args->block_sizes};
+    status = tni_problem_init(out, class, tensors, err);
+    tn_attention_sparse_op *sparse = TN_PARAMS_MUTABLE(&out->op, attention_sparse);
+    if (!status)
+        status = tni_attention_read_numbers(class, &numbers, &sparse->at, err);
+    if (status)
+        return status;
+    sparse->block_queries = args->block_queries;
+    sparse->block_keys = args->block_keys;
+    for (int32_t i = 0; i < TN_ATTENTION_SPARSE_OPERANDS; i++)
+        tni_attention_turn(&out->op.operand[i],
+                           tni_attention_sparse_is_whole(i) ? args->layout : TN_LAYOUT_BHLD);
+    const tn_layout *q = &out->op.operand[TN_ATTENTION_SPARSE_Q];
+    if (sparse->at.scale == 0 && !(args->set & TN_ATTENTION_SET_SCALE) && q->rank == 4)
+        sparse->at.scale = tni_attention_scale(q->shape[3]);
+    return tni_op_validate(&out->op, err);
+}
+
+/* By bit of TN_ATTENTION_SPARSE_USES_.... */
+static const char *const uses[] = {"window", "mask", "lists",   "sizes", "groups",
+                                   "lse",    "dv",   "strides", "out",   NULL};
+
+#define AT(field) offsetof(tn_attention_sparse_args, field)
+
+const tni_op_class tni_attention_sparse_class = {
+    .kind = TN_OP_ATTENTION_SPARSE,
+    .word = "attention-sparse",
+    .fields = "b h hk l lq lk d dv bq bk layout mask entries sizes lse out scale sq sk sv so slse "
+              "smask sstarts sblocks ssizes align",
+    .where = "tn_attention_sparse",
+    .args = {TNI_ARGS_FORM(attention_sparse, scale),
+             .tensors = {AT(q), AT(k), AT(v), AT(out), AT(lse), AT(block_mask), AT(starts),
+                         AT(blocks), AT(block_sizes)}},
+    .check = &tni_attention_sparse_check,
+    .make = tni_attention_sparse_make,
+    .operands = names,
+    .optional = ~(1U << TN_ATTENTION_SPARSE_Q | 1U << TN_ATTENTION_SPARSE_K |
+                  1U << TN_ATTENTION_SPARSE_V | 1U << TN_ATTENTION_SPARSE_OUT),
+    .outputs = 1U << TN_ATTENTION_SPARSE_OUT | 1U << TN_ATTENTION_SPARSE_LSE,
+    .output = TN_ATTENTION_SPARSE_OUT,
+    .group = TNI_OPS_ATTENTION,
+    .settings = tni_attention_settings,
+    .uses = uses,
+    .parse = tni_attention_sparse_parse,
+    .validate = validate_sparse,
+    .write = tni_attention_sparse_write,
+    .cost = cost_sparse,
+    .words = words_sparse,
+    .free = free_sparse};
+
+tn_status tn_attention_sparse(const tn_context *context, const tn_attention_sparse_args *args,
+                              tn_error *err)
+{
+    return tni_call_run(context, &tni_attention_sparse_class, args, err);
+}
+
+tn_status tn_attention_sparse_explain(const tn_context *context,
+                                      const tn_attention_sparse_args *args, tn_decision **out,
+                                      tn_error *err)
+{
+    return tni_call_explain(context, &tni_attention_sparse_class, args, out, err);
+}
+
+tn_status tn_attention_sparse_prepare(const tn_context *context,
+                                      const tn_attention_sparse_args *args, tn_error *err)
+{
+    return tni_call_prepare(context, &tni_attention_sparse_class, args, err);
+}

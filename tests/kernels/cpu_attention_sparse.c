@@ -1,0 +1,325 @@
+/* The reference kernel of attention-sparse against its definition, and the processor's own, every row that runs here,
+ * against both: fresh random numbers, awkward blocks, masks, lists and sizes. */
+#include "tenon/module/attention_sparse.h"
+
+#include "cpu_attention_make.h"
+
+static const tn_dtype all[] = {TN_F32, TN_F64, TN_BF16, TN_F16, 0};
+static const int32_t results[] = {TN_ATTENTION_SPARSE_OUT, TN_ATTENTION_SPARSE_LSE};
+enum { RESULTS = 2 };
+
+static tn_attention_sparse_op *sparse_of(call *c)
+{
+    return TN_PARAMS_MUTABLE(&c->op, attention_sparse);
+}
+
+static int64_t blocks_of(int64_t length, int64_t size)
+{
+    return (length + size - 1) / size;
+}
+
+static bool is_listed(const call *c, int64_t b, int64_t h, int64_t n, int64_t block)
+{
+    const tn_attention_sparse_op *op = TN_PARAMS(&c->op, attention_sparse);
+    const operand *mask = &c->o[TN_ATTENTION_SPARSE_MASK];
+    const int64_t row = (b * op->at.heads + h) * op->query_blocks + n;
+    if (mask->layout.dtype)
+        return value_at(mask, row * op->key_blocks + block, 0) != 0;
+    const int64_t at = (b * op->at.heads + h) * (op->query_blocks + 1) + n;
+    const int64_t end = get_i32(&c->o[TN_ATTENTION_SPARSE_STARTS], at + 1);
+    for (int64_t i = get_i32(&c->o[TN_ATTENTION_SPARSE_STARTS], at); i < end; i++) {
+        if (get_i32(&c->o[TN_ATTENTION_SPARSE_BLOCKS], i) == block)
+            return true;
+    }
+    return false;
+}
+
+static bool sees(const call *c, int64_t b, int64_t h, int64_t i, int64_t j)
+{
+    const tn_attention_sparse_op *op = TN_PARAMS(&c->op, attention_sparse);
+    const operand *sizes = &c->o[TN_ATTENTION_SPARSE_SIZES];
+    const int64_t block = j / op->block_keys;
+    if (sizes->layout.dtype && j % op->block_keys >= get_i32(sizes, b * op->key_blocks + block))
+        return false;
+    return place_is_seen(&op->at, i, j, op->at.queries, op->at.keys) &&
+           is_listed(c, b, h, i / op->block_queries, block);
+}
+
+/* Lists with the blocks of a random mask. */
+static void put_lists(call *c)
+{
+    const tn_attention_sparse_op *op = TN_PARAMS(&c->op, attention_sparse);
+    const int64_t shape[] = {op->at.batch, op->at.heads, op->query_blocks + 1};
+    const int64_t lists = op->at.batch * op->at.heads * op->query_blocks;
+    const int64_t entries = lists * op->key_blocks + 3;
+    operand *starts = &c->o[TN_ATTENTION_SPARSE_STARTS];
+    operand *blocks = &c->o[TN_ATTENTION_SPARSE_BLOCKS];
+    int64_t at = 0;
+    *starts = make(TN_I32, 3, shape, DENSE);
+    *blocks = make(TN_I32, 1, &entries, OFF_BY_ONE);
+    for (int64_t i = 0; i < entries; i++)
+        put_i32(blocks, i, -7);
+    for (int64_t r = 0; r < lists; r++) {
+        const int64_t index = r / op->query_blocks * (op->query_blocks + 1) + r % op->query_blocks;
+        const uint64_t one_of = 1 + dice(4);
+        put_i32(starts, index, at);
+        for (int64_t n = 0; n < op->key_blocks; n++) {
+            if (dice(one_of) == 0)
+                put_i32(blocks, at++, n);
+        }
+        put_i32(starts, index + 1, at);
+    }
+}
+
+static void put_sizes(call *c)
+{
+    const tn_attention_sparse_op *op = TN_PARAMS(&c->op, attention_sparse);
+    const int64_t shape[] = {op->at.batch, op->key_blocks};
+    operand *sizes = &c->o[TN_ATTENTION_SPARSE_SIZES];
+    *sizes = make(TN_I32, 2, shape, SPREAD);
+    for (int64_t i = 0; i < op->at.batch * op->key_blocks; i++) {
+        const int64_t left = op->at.keys - i % op->key_blocks * op->block_keys;
+        const int64_t most = left < op->block_keys ? left : op->block_keys;
+        put_i32(sizes, i, dice(2) ? most : (int64_t)dice((uint64_t)most + 1));
+    }
+}
+
+static call roll_sparse(tn_dtype dtype, int64_t most)
+{
+    const int64_t groups = 1 + (int64_t)dice(2), heads = groups * (1 + (int64_t)dice(3));
+    const int64_t size = roll_size(most < 150 ? 130 : 40);
+    call c = call_of(dtype, 1 + (int64_t)dice(2), heads, groups, roll_size(most), roll_size(most),
+                     size, dice(3) ? size : roll_size(130));
+    const tn_attention_op at = *TN_PARAMS(&c.op, attention);
+    c.op.kind = TN_OP_ATTENTION_SPARSE;
+    c.op.count = TN_ATTENTION_SPARSE_OPERANDS;
+    *sparse_of(&c) = (tn_attention_sparse_op){.at = at};
+    sparse_of(&c)->at.scale = dice(3) ? 1 / sqrt((double)size) : (double)dice(5) - 2;
+    roll_wide_window(&sparse_of(&c)->at);
+    sparse_of(&c)->at.shift = 0;
+    sparse_of(&c)->block_queries = roll_size(at.queries + 20);
+    sparse_of(&c)->block_keys = roll_size(at.keys + 20);
+    sparse_of(&c)->query_blocks = blocks_of(at.queries, sparse_of(&c)->block_queries);
+    sparse_of(&c)->key_blocks = blocks_of(at.keys, sparse_of(&c)->block_keys);
+    const int64_t shape[] = {at.batch, heads, sparse_of(&c)->query_blocks,
+                             sparse_of(&c)->key_blocks};
+    if (dice(2))
+        c.o[TN_ATTENTION_SPARSE_MASK] = make_random(TN_BOOL, 4, shape, (int)dice(REPEATED));
+    else
+        put_lists(&c);
+    if (dice(3) == 0)
+        put_sizes(&c);
+    for (int32_t o = TN_ATTENTION_SPARSE_Q; o <= TN_ATTENTION_SPARSE_V; o++)
+        call_lay(&c, o, dice(2) ? DENSE : (int)dice(LAYOUTS));
+    return c;
+}
+
+/* The same result by the definition: a loop over all keys for each query. Q, K and V are shared. */
+static void define(const call *c, call *out)
+{
+    const tn_attention_sparse_op *op = TN_PARAMS(&c->op, attention_sparse);
+    const tn_attention_op *at = &op->at;
+    long double *weights = calloc((size_t)at->keys + 1, sizeof *weights);
+    const operand *q = &c->o[TN_ATTENTION_SPARSE_Q], *k = &c->o[TN_ATTENTION_SPARSE_K];
+    const operand *v = &c->o[TN_ATTENTION_SPARSE_V];
+    assert_non_null(weights);
+    for (int64_t r = 0; r < at->batch * at->heads * at->queries; r++) {
+        const int64_t i = r % at->queries, h = r / at->queries % at->heads;
+        const int64_t b = r / at->queries / at->heads;
+        const int64_t group = b * at->groups + h * at->groups / at->heads;
+        long double greatest = -(long double)INFINITY, sum = 0;
+        for (int64_t j = 0; j < at->keys; j++) {
+            long double dot = 0;
+            for (int64_t d = 0; d < at->size; d++)
+                dot += value_at(q, r * at->size + d, 0) *
+                       value_at(k, (group * at->keys + j) * at->size + d, 0);
+            weights[j] = sees(c, b, h, i, j) ? at->scale * dot : -(long double)INFINITY;
+            greatest = weights[j] > greatest ? weights[j] : greatest;
+        }
+        for (int64_t j = 0; j < at->keys; j++) {
+            weights[j] = weights[j] > -(long double)INFINITY ? expl(weights[j] - greatest) : 0;
+            sum += weights[j];
+        }
+        for (int64_t d = 0; d < at->value_size; d++) {
+            long double total = 0;
+            for (int64_t j = 0; j < at->keys; j++)
+                total +=
+                    weights[j] > 0
+                        ? weights[j] * value_at(v, (group * at->keys + j) * at->value_size + d, 0)
+                        : 0;
+            put_number(&out->o[TN_ATTENTION_SPARSE_OUT], r * at->value_size + d,
+                       sum > 0 ? (double)(total / sum) : 0);
+        }
+        put_number(&out->o[TN_ATTENTION_SPARSE_LSE], r,
+                   sum > 0 ? (double)(greatest + logl(sum)) : -(double)INFINITY);
+    }
+    free(weights);
+}
+
+/* The definition's results are f64, whatever the dtype. */
+static call defined_of(const call *c)
+{
+    call want = *c;
+    for (int n = 0; n < RESULTS; n++) {
+        const tn_layout *of = &c->o[results[n]].layout;
+        want.o[results[n]] = make(TN_F64, of->rank, of->shape, DENSE);
+    }
+    define(c, &want);
+    return want;
+}
+
+static void check(call *c, int32_t threads)
+{
+    call want = defined_of(c), by_reference = twin_of(c, results, RESULTS);
+    call_compute(&by_reference, threads);
+    for (int i = 0; i < RESULTS; i++)
+        assert_close(&by_reference, &want, results[i], "reference");
+    for (int n = 0; n < row_count; n++) {
+        call found = twin_of(c, results, RESULTS);
+        compute_by(rows[n], &found, threads);
+        for (int i = 0; i < RESULTS; i++) {
+            assert_close(&found, &want, results[i], rows[n]->name);
+            assert_outside_untouched(&found.o[results[i]]);
+        }
+        twin_drop(&found, results, RESULTS);
+    }
+    twin_drop(&by_reference, results, RESULTS);
+    twin_drop(&want, results, RESULTS);
+}
+
+static void any_problem_is_as_defined(void **state)
+{
+    const int turns = test_reduced() ? 40 : 160;
+    (void)state;
+    (void)find_rows_of(TN_OP_ATTENTION_SPARSE, all, 0, 0);
+    for (int turn = 0; turn < turns; turn++) {
+        call c = roll_sparse(all[dice(4)], turn % 20 ? 100 : 500);
+        check(&c, 1 + (int32_t)dice(3));
+        call_drop(&c);
+    }
+}
+
+static void threads_change_no_bit(void **state)
+{
+    (void)state;
+    (void)find_rows_of(TN_OP_ATTENTION_SPARSE, all, 0, 0);
+    for (int turn = 0; turn < 8; turn++) {
+        call one = roll_sparse(all[turn % 4], 700), many = twin_of(&one, results, RESULTS);
+        for (int n = 0; n < row_count; n++) {
+            compute_by(rows[n], &one, 1);
+            compute_by(rows[n], &many, 4);
+            for (int i = 0; i < RESULTS; i++) {
+                const operand *a = &one.o[results[i]], *b = &many.o[results[i]];
+                const int64_t bytes = (a->layout.dtype >> 8 & 255) / 8;
+                assert_memory_equal(a->first, b->first, (size_t)(elements_of(&a->layout) * bytes));
+            }
+        }
+        twin_drop(&many, results, RESULTS);
+        call_drop(&one);
+    }
+}
+
+/* NaN and infinity in keys that no list names, or that do not exist, change no bit. */
+static void excluded_keys_change_nothing(void **state)
+{
+    (void)state;
+    (void)find_rows_of(TN_OP_ATTENTION_SPARSE, all, 0, 0);
+    for (int turn = 0; turn < 24; turn++) {
+        call c = roll_sparse(all[dice(4)], 140), bad = twin_of(&c, results, RESULTS);
+        const tn_attention_op *at = &sparse_of(&c)->at;
+        for (int32_t o = TN_ATTENTION_SPARSE_K; o <= TN_ATTENTION_SPARSE_V; o++) {
+            const tn_layout *of = &c.o[o].layout;
+            bad.o[o] = make(of->dtype, 4, of->shape, DENSE);
+            for (int64_t e = 0; e < elements_of(of); e++)
+                memcpy(element_at(&bad.o[o], e), element_at(&c.o[o], e),
+                       (size_t)bytes_of(of->dtype));
+            for (int64_t key = 0; key < at->batch * at->groups * at->keys; key++) {
+                const int64_t j = key % at->keys, b = key / at->keys / at->groups;
+                bool seen = false;
+                for (int64_t n = 0; n < at->heads * at->queries; n++) {
+                    const int64_t h = n / at->queries;
+                    if (h * at->groups / at->heads == key / at->keys % at->groups)
+                        seen = seen || sees(&c, b, h, n % at->queries, j);
+                }
+                for (int64_t d = 0; !seen && d < of->shape[3]; d++)
+                    put_number(&bad.o[o], key * of->shape[3] + d, d % 2 ? NAN : (double)INFINITY);
+            }
+        }
+        check(&bad, 2);
+        drop(&bad.o[TN_ATTENTION_SPARSE_K]);
+        drop(&bad.o[TN_ATTENTION_SPARSE_V]);
+        twin_drop(&bad, results, RESULTS);
+        call_drop(&c);
+    }
+}
+
+static void expect_wrong(call *c, const char *part)
+{
+    for (int n = 0; n < row_count; n++) {
+        tn_error err = {0};
+        assert_int_equal(run_row(rows[n], c, 1, &err), TN_INVALID_ARGUMENT);
+        assert_string_equal(err.where, rows[n]->name);
+        if (!strstr(err.message, part))
+            fail_msg("\"%s\" is not in \"%s\"", part, err.message);
+    }
+    tn_error err = {0};
+    assert_int_equal(call_run(c, 1, &err), TN_INVALID_ARGUMENT);
+    assert_non_null(strstr(err.message, part));
+}
+
+/* Wrong tables are found before anything is written or read by them. */
+static void wrong_tables_are_refused(void **state)
+{
+    (void)state;
+    (void)find_rows_of(TN_OP_ATTENTION_SPARSE, all, 0, 0);
+    call c = call_of(TN_F32, 1, 1, 1, 6, 9, 4, 4);
+    const tn_attention_op at = *TN_PARAMS(&c.op, attention);
+    const int64_t starts[] = {1, 1, 3}, entries[] = {4}, sizes[] = {1, 3};
+    c.op.kind = TN_OP_ATTENTION_SPARSE;
+    c.op.count = TN_ATTENTION_SPARSE_OPERANDS;
+    *sparse_of(&c) = (tn_attention_sparse_op){at, 3, 4, 2, 3};
+    operand *of_rows = &c.o[TN_ATTENTION_SPARSE_STARTS];
+    operand *blocks = &c.o[TN_ATTENTION_SPARSE_BLOCKS];
+    *of_rows = make(TN_I32, 3, starts, DENSE);
+    *blocks = make(TN_I32, 1, entries, DENSE);
+    static const int32_t right[] = {0, 2, 4, 0, 2, 1, 2};
+    static const char *const parts[] = {
+        "starts[0][0][0]: expected ascending numbers from 0 to the 4 entries of blocks, got 0 and then 5",
+        "starts[0][0][0]: expected ascending",
+        "starts[0][0][1]: expected ascending",
+        "blocks[0]: expected 0 to 2, got 3",
+        "blocks[2]: expected 0 to 2, got 7",
+        "blocks[3]: expected 2 to 2, got 0; list the blocks",
+        "blocks[1]: expected 1 to 2, got -1"};
+    static const int32_t value[] = {5, -1, 5, 3, 7, 0, -1}, place[] = {1, 0, 2, 3, 5, 6, 4};
+    for (int n = 0; n < 7; n++) {
+        for (int i = 0; i < 7; i++)
+            put_i32(i < 3 ? of_rows : blocks, i < 3 ? i : i - 3, right[i]);
+        put_i32(place[n] < 3 ? of_rows : blocks, place[n] < 3 ? place[n] : place[n] - 3, value[n]);
+        expect_wrong(&c, parts[n]);
+    }
+    for (int i = 0; i < 7; i++)
+        put_i32(i < 3 ? of_rows : blocks, i < 3 ? i : i - 3, right[i]);
+    c.o[TN_ATTENTION_SPARSE_SIZES] = make(TN_I32, 2, sizes, DENSE);
+    for (int i = 0; i < 3; i++)
+        put_i32(&c.o[TN_ATTENTION_SPARSE_SIZES], i, 1);
+    put_i32(&c.o[TN_ATTENTION_SPARSE_SIZES], 2, 2);
+    expect_wrong(&c, "sizes[0][2]: expected 0 to 1 keys, got 2");
+    put_i32(&c.o[TN_ATTENTION_SPARSE_SIZES], 2, -1);
+    expect_wrong(&c, "sizes[0][2]: expected 0 to 1 keys, got -1");
+    put_i32(&c.o[TN_ATTENTION_SPARSE_SIZES], 2, 1);
+    check(&c, 1);
+    call_drop(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_problem_is_as_defined),
+        cmocka_unit_test(threads_change_no_bit),
+        cmocka_unit_test(excluded_keys_change_nothing),
+        cmocka_unit_test(wrong_tables_are_refused),
+    };
+    dice_begin();
+    return run_suite("kernels.cpu_attention_sparse", tests);
+}
