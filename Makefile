@@ -54,7 +54,7 @@ libraries-test: ## the kernels that go through MKL, oneDNN, BLIS and OpenBLAS, w
 	@scripts/setup build
 	@scripts/libraries
 
-peers-test: ## tests of opt_einsum, NumPy's einsum and fft, and FastVideo with Tenon in their place; fetched for it
+peers-test: ## tests of opt_einsum, NumPy's einsum and fft, scipy.fft, and FastVideo with Tenon in their place; fetched for it
 	@scripts/setup build
 	@scripts/peers
 

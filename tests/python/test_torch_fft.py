@@ -9,7 +9,7 @@ import tenon
 from tenon.integrations import torch_fft
 
 LINES = ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
-BLOCKS = ("fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn", "irfftn")
+BLOCKS = ("fft2", "ifft2", "rfft2", "irfft2", "hfft2", "ihfft2", "fftn", "ifftn", "rfftn", "irfftn", "hfftn", "ihfftn")
 
 
 def input_of(name, shape):

@@ -1,4 +1,5 @@
-"""Discrete Fourier transforms with the names and arguments of numpy.fft, on anyone's arrays.
+"""Discrete Fourier transforms with the names and arguments of numpy.fft, on anyone's arrays; and hfft2, ihfft2, hfftn and
+ihfftn, which scipy.fft and torch.fft have, too.
 
 Complex results are c64 of f32 and of 16-bit floats, else c128; integers are transformed as f64. A dimension may be cut or
 padded with zeros to `n`, or `s`. `norm` says which direction is divided by the number of points: "backward" (the default),
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 
     Shape = tuple[int, ...]
 
-__all__ = ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft", "fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn",
-           "irfftn", "fftfreq", "rfftfreq", "fftshift", "ifftshift"]
+__all__ = ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft", "fft2", "ifft2", "rfft2", "irfft2", "hfft2", "ihfft2", "fftn",
+           "ifftn", "rfftn", "irfftn", "hfftn", "ihfftn", "fftfreq", "rfftfreq", "fftshift", "ifftshift"]
 
 _NORMS = {None: 0, "backward": 0, "ortho": 1, "forward": 2}
 _MOST = 2 ** 31 - 1  # points of a dimension
@@ -59,9 +60,14 @@ def _part(tensor: _abi.Tensor, starts: Sequence[int], sizes: Sequence[int]) -> _
     return made
 
 
-def _copy(x: Any, given: _abi.Tensor, to: _abi.Tensor, name: str = "tn_permute", cls: Any = _abi.PermuteArgs) -> None:
+def _copy_call(x: Any, given: _abi.Tensor, to: _abi.Tensor, name: str = "tn_permute", cls: Any = _abi.PermuteArgs,
+               result: Any = None, out: Any = None) -> Call:
     args = make_args(cls, x, given, **{"in": reference(given)}, out=reference(to))
-    run(Call(name, args, None, (given, to)))
+    return Call(name, args, result, (given, x, to), (out,))
+
+
+def _copy(x: Any, given: _abi.Tensor, to: _abi.Tensor) -> None:
+    run(_copy_call(x, given, to))
 
 
 class _Operand:
@@ -89,7 +95,7 @@ class _Operand:
         """Another dtype, in new memory, unless it is that already."""
         if _dtypes.WORD[self.tensor.dtype] != word:
             made = self.new(self.tensor.dims, word)
-            _copy(self.array, self.tensor, made[1], "tn_cast", _abi.CastArgs)
+            run(_copy_call(self.array, self.tensor, made[1], "tn_cast", _abi.CastArgs))
             self.take(made)
 
     def resize(self, sizes: Shape) -> None:
@@ -169,13 +175,15 @@ def _groups(axes: Sequence[int]) -> list[list[int]]:
     return [group[::-1] for group in reversed(groups)]
 
 
-def _prepare_complex(a: Any, places: Sequence[int], sizes: Sequence[int | None]) -> _Operand:
+def _prepare(a: Any, places: Sequence[int], sizes: Sequence[int | None], real: bool = False) -> _Operand:
+    """An array as what is transformed: real or complex numbers, with the dimensions cut or padded to their sizes."""
     operand = _Operand(a)
     dims = list(operand.tensor.dims)
     for place, size in zip(places, sizes):
         dims[place] = dims[place] if size is None else size
         _length(f"dimension {place}", dims[place])
-    operand.cast(_SPECTRUM[_real_word(operand.tensor)])
+    word = _real_word(operand.tensor)
+    operand.cast(word if real else _SPECTRUM[word])
     if tuple(dims) != operand.tensor.dims:
         operand.resize(tuple(dims))
     return operand
@@ -190,34 +198,27 @@ def _complex_call(a: Any, places: list[int], sizes: list[int | None], inverse: b
         first -= len(group)
         if call:
             run(call)
-        operand = _prepare_complex(call.result if call else a, group, sizes[first:first + len(group)])
+        operand = _prepare(call.result if call else a, group, sizes[first:first + len(group)])
         call = _transform(operand, group, _COMPLEX, 0, inverse, norm, out if first == 0 else None)
     if call is None:  # nothing is transformed: a copy
-        operand = _prepare_complex(a, (), ())
+        operand = _prepare(a, (), ())
         result, to = operand.target(out, operand.tensor.dims, _dtypes.WORD[operand.tensor.dtype])
-        args = make_args(_abi.PermuteArgs, operand.array, operand.tensor, **{"in": reference(operand.tensor)},
-                         out=reference(to))
-        return Call("tn_permute", args, result, (operand.tensor, operand.array, to), (out,))
+        return _copy_call(operand.array, operand.tensor, to, result=result, out=out)
     return call
 
 
 def _forward_real(a: Any, places: list[int], sizes: list[int | None], inverse: bool, norm: Any, out: Any) -> Call:
     """Real to complex along the last axis, then complex along the others."""
-    operand = _Operand(a)
     if not places:
         raise errors.invalid("axes: expected at least one axis to transform, got none")
-    if _dtypes.WORD[operand.tensor.dtype] in ("c64", "c128"):
-        raise TypeError(f"expected real numbers, got {_dtypes.WORD[operand.tensor.dtype]}; use fft for complex ones")
+    word = _dtypes.WORD[view(a).dtype]
+    if word in ("c64", "c128"):
+        raise TypeError(f"expected real numbers, got {word}; use fft for complex ones")
     word_number("norm", _NORMS, norm)
-    operand.cast(_real_word(operand.tensor))
-    group, rest = _groups(places)[-1], len(places) - len(_groups(places)[-1])
-    dims = list(operand.tensor.dims)
-    for place, size in zip(group, sizes[rest:]):
-        dims[place] = dims[place] if size is None else size
-        _length(f"dimension {place}", dims[place])
-    if tuple(dims) != operand.tensor.dims:
-        operand.resize(tuple(dims))
-    call = _transform(operand, group, _TO_COMPLEX, dims[group[-1]], inverse, norm, None if rest else out)
+    group = _groups(places)[-1]
+    rest = len(places) - len(group)
+    operand = _prepare(a, group, sizes[rest:], real=True)
+    call = _transform(operand, group, _TO_COMPLEX, operand.tensor.dims[group[-1]], inverse, norm, None if rest else out)
     if not rest:
         return call
     run(call)
@@ -241,7 +242,7 @@ def _backward_real(a: Any, places: list[int], sizes: list[int | None], inverse: 
         raise errors.invalid(f"axis {places[-1]}: expected at least 2 numbers, got {dims[places[-1]]}; give the length")
     _length(f"dimension {places[-1]}", points)
     halves = [*sizes[rest:-1], points // 2 + 1]
-    operand = _prepare_complex(a, group, halves)
+    operand = _prepare(a, group, halves)
     return _transform(operand, group, _TO_REAL, points, inverse, norm, out)
 
 
@@ -365,6 +366,33 @@ def irfftn(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] | None = 
 
 
 @operator
+def hfftn(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None,
+          out: Any = None) -> Call:
+    """`hfft` of several dimensions: of numbers that are conjugates of each other from opposite corners, given by the first
+    half of the last dimension. Real.
+
+    >>> import numpy, tenon
+    >>> tenon.fft.hfftn(numpy.ones((2, 2)))
+    array([[4., 0.],
+           [0., 0.]])
+    """
+    return _backward_real(a, *_plan_axes(a, s, axes), False, norm, out)
+
+
+@operator
+def ihfftn(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None,
+           out: Any = None) -> Call:
+    """The inverse of `hfftn`.
+
+    >>> import numpy, tenon
+    >>> tenon.fft.ihfftn(tenon.fft.hfftn(numpy.ones((2, 2)))).real
+    array([[1., 1.],
+           [1., 1.]])
+    """
+    return _forward_real(a, *_plan_axes(a, s, axes), True, norm, out)
+
+
+@operator
 def fft2(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None,
          out: Any = None) -> Call:
     """`fftn` of the last two dimensions.
@@ -411,6 +439,30 @@ def irfft2(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1
            [1., 1., 1., 1.]])
     """
     return _backward_real(a, *_plan_axes(a, s, axes), True, norm, out)
+
+
+@operator
+def hfft2(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None,
+          out: Any = None) -> Call:
+    """`hfftn` of the last two dimensions.
+
+    >>> import numpy, tenon
+    >>> tenon.fft.hfft2(numpy.ones((2, 3))).shape
+    (2, 4)
+    """
+    return _backward_real(a, *_plan_axes(a, s, axes), False, norm, out)
+
+
+@operator
+def ihfft2(a: Any, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None,
+           out: Any = None) -> Call:
+    """`ihfftn` of the last two dimensions.
+
+    >>> import numpy, tenon
+    >>> tenon.fft.ihfft2(numpy.ones((2, 4))).shape
+    (2, 3)
+    """
+    return _forward_real(a, *_plan_axes(a, s, axes), True, norm, out)
 
 
 def _numbers(values: list[float]) -> Any:

@@ -1,4 +1,5 @@
-"""Tenon inside other people's programs: `tenon.integrations.torch`, `.torch_fft`, `.transformers` and `.diffusers`."""
+"""Tenon inside other people's programs: `tenon.integrations.torch`, `.torch_fft`, `.scipy_fft`, `.transformers` and
+`.diffusers`."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["diffusers", "torch", "torch_fft", "transformers"]
+__all__ = ["diffusers", "scipy_fft", "torch", "torch_fft", "transformers"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Fourier transforms for PyTorch with gradients: 14 functions of torch.fft, without `out`, by Tenon's kernels.
+"""Fourier transforms for PyTorch with gradients: the 18 transforms of torch.fft, without `out`, by Tenon's kernels.
 
 Any derivative may be taken, as a gradient is another transform. Forward-mode derivatives, torch.vmap and one graph in
 torch.compile are not supported: use torch.fft there.
@@ -20,8 +20,8 @@ import torch
 from .. import _given, errors
 from .. import fft as _fft
 
-__all__ = ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft", "fft2", "ifft2", "rfft2", "irfft2", "fftn", "ifftn", "rfftn",
-           "irfftn"]
+__all__ = ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft", "fft2", "ifft2", "rfft2", "irfft2", "hfft2", "ihfft2", "fftn",
+           "ifftn", "rfftn", "irfftn", "hfftn", "ihfftn"]
 
 Tensor = torch.Tensor
 Axes = Optional[Union[int, Sequence[int]]]
@@ -29,7 +29,7 @@ Axes = Optional[Union[int, Sequence[int]]]
 _COMPLEX, _TO_COMPLEX, _TO_REAL = range(3)
 _OTHER = {"backward": "forward", "forward": "backward", "ortho": "ortho"}  # the norm of the opposite direction, same factor
 _FUNCTIONS = {(_COMPLEX, False): _fft.fftn, (_COMPLEX, True): _fft.ifftn, (_TO_COMPLEX, False): _fft.rfftn,
-              (_TO_REAL, True): _fft.irfftn, (_TO_COMPLEX, True): _fft.ihfft, (_TO_REAL, False): _fft.hfft}
+              (_TO_REAL, True): _fft.irfftn, (_TO_COMPLEX, True): _fft.ihfftn, (_TO_REAL, False): _fft.hfftn}
 
 
 def _inner(spectrum: Tensor, axis: int, points: int) -> Tensor:
@@ -51,8 +51,6 @@ class _Transform(torch.autograd.Function):
         ctx.kind, ctx.inverse, ctx.axes, ctx.points, ctx.norm = kind, inverse, axes, points, norm
         function = _FUNCTIONS[kind, inverse]
         x = x.detach().resolve_conj().resolve_neg()
-        if function in (_fft.hfft, _fft.ihfft):
-            return function(x, points, axes[0], norm)
         if kind == _TO_REAL:
             sizes = [x.shape[axis] for axis in axes[:-1]] + [points]
             return function(x, sizes, axes, norm)
@@ -64,22 +62,11 @@ class _Transform(torch.autograd.Function):
         kind = {_COMPLEX: _COMPLEX, _TO_COMPLEX: _TO_REAL, _TO_REAL: _TO_COMPLEX}[ctx.kind]
         if kind == _TO_REAL:
             gradient = _scale_inner(gradient, axis, points, 0.5)
-        result = _apply(gradient, kind, not ctx.inverse, ctx.axes, points, _OTHER[ctx.norm])
+        result = _Transform.apply(gradient, kind, not ctx.inverse, ctx.axes, points,  # type: ignore[no-untyped-call]
+                                  _OTHER[ctx.norm])
         if kind == _TO_COMPLEX:
             result = _scale_inner(result, axis, points, 2.0)
         return result, None, None, None, None, None
-
-
-def _apply(x: Tensor, kind: int, inverse: bool, axes: Tuple[int, ...], points: int, norm: str) -> Tensor:
-    """Real transforms in the opposite direction to the usual one are split, as they are known for one axis only."""
-    if len(axes) > 1 and kind != _COMPLEX and inverse == (kind == _TO_COMPLEX):
-        rest, last = axes[:-1], axes[-1:]
-        if kind == _TO_COMPLEX:
-            x = _apply(x, kind, inverse, last, points, norm)
-            return _apply(x, _COMPLEX, inverse, rest, 0, norm)
-        x = _apply(x, _COMPLEX, inverse, rest, 0, norm)
-        return _apply(x, kind, inverse, last, points, norm)
-    return _Transform.apply(x, kind, inverse, axes, points, norm)  # type: ignore[no-any-return, no-untyped-call]
 
 
 def _fit(x: Tensor, axis: int, size: int) -> Tensor:
@@ -135,7 +122,7 @@ def _transform(x: Tensor, kind: int, inverse: bool, s: Any, dim: Any, norm: Opti
     last = points // 2 + 1 if kind == _TO_REAL else points
     if last != x.shape[axes[-1]]:
         x = _fit(x, axes[-1], last)
-    return _apply(x, kind, inverse, axes, points, norm)
+    return _Transform.apply(x, kind, inverse, axes, points, norm)  # type: ignore[no-any-return, no-untyped-call]
 
 
 def fft(input: Tensor, n: Optional[int] = None, dim: int = -1, norm: Optional[str] = None) -> Tensor:
@@ -188,6 +175,16 @@ def irfftn(input: Tensor, s: Optional[Sequence[int]] = None, dim: Axes = None, n
     return _transform(input, _TO_REAL, True, s, dim, norm)
 
 
+def hfftn(input: Tensor, s: Optional[Sequence[int]] = None, dim: Axes = None, norm: Optional[str] = None) -> Tensor:
+    """As torch.fft.hfftn."""
+    return _transform(input, _TO_REAL, False, s, dim, norm)
+
+
+def ihfftn(input: Tensor, s: Optional[Sequence[int]] = None, dim: Axes = None, norm: Optional[str] = None) -> Tensor:
+    """As torch.fft.ihfftn."""
+    return _transform(input, _TO_COMPLEX, True, s, dim, norm)
+
+
 def fft2(input: Tensor, s: Optional[Sequence[int]] = None, dim: Axes = (-2, -1), norm: Optional[str] = None) -> Tensor:
     """As torch.fft.fft2."""
     return fftn(input, s, dim, norm)
@@ -206,6 +203,16 @@ def rfft2(input: Tensor, s: Optional[Sequence[int]] = None, dim: Axes = (-2, -1)
 def irfft2(input: Tensor, s: Optional[Sequence[int]] = None, dim: Axes = (-2, -1), norm: Optional[str] = None) -> Tensor:
     """As torch.fft.irfft2."""
     return irfftn(input, s, dim, norm)
+
+
+def hfft2(input: Tensor, s: Optional[Sequence[int]] = None, dim: Axes = (-2, -1), norm: Optional[str] = None) -> Tensor:
+    """As torch.fft.hfft2."""
+    return hfftn(input, s, dim, norm)
+
+
+def ihfft2(input: Tensor, s: Optional[Sequence[int]] = None, dim: Axes = (-2, -1), norm: Optional[str] = None) -> Tensor:
+    """As torch.fft.ihfft2."""
+    return ihfftn(input, s, dim, norm)
 
 
 def __dir__() -> list[str]:
