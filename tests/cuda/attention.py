@@ -11,7 +11,7 @@ import script
 HOPPER, DECODE, OWN, INVARIANT, CUDNN = (
     "cuda.attention.hopper", "cuda.attention.decode", "cuda.attention.own", "cuda.attention.own.invariant",
     "cuda.attention.cudnn")
-BACK = "cuda.attention-backward.own"
+BACK, BACK_MMA = "cuda.attention-backward.own", "cuda.attention-backward.mma"
 
 
 class Decisions(script.Case):
@@ -114,6 +114,21 @@ class Decisions(script.Case):
         self.assertNotEqual(self.first("bf16:b=2,h=16,l=2048,d=128", op="attention-backward"), BACK)
         why = self.why("f32:b=1,h=4,l=64,d=257", BACK, op="attention-backward")
         self.assertEqual((why["code"], why["what"], why["needed"], why["found"]), ("shape", "head size", 256, 257))
+
+    def test_gradients_on_tensor_cores(self):
+        for problem in ("bf16:b=2,h=16,l=2048,d=128", "f16:b=2,h=16,hk=4,lq=100,lk=77,d=72,dv=40,mask=causal-br,layout=blhd",
+                        "bf16:b=1,h=4,l=64,d=64,mask=bool,softcap=5", "bf16:b=1,h=4,l=64,d=64,mask=window:9;3,dropout=0.1"):
+            rows = self.explain(problem, "--set", f"rules=require:{BACK_MMA}", op="attention-backward")["candidates"]
+            self.assertEqual([row["kernel"] for row in rows if row["verdict"] != "refused"], [BACK_MMA], problem)
+        for problem, code, what, needed, found in (
+                ("bf16:b=1,h=4,l=64,d=136", "shape", "head size", 128, 136), ("bf16:b=1,h=4,l=64,d=60", "shape", "head size", 8, 60),
+                ("bf16:b=1,h=4,l=64,d=64,dv=20", "shape", "head size", 8, 20),
+                ("bf16:b=1,h=4,lq=9,lk=0,d=64", "shape", "elements", 1, 0),
+                ("bf16:b=1,h=4,l=64,d=64,align=16;16;16;16;4;8;16;16;16", "alignment", "dout", 16, 8),
+                ("bf16:b=2,h=4,l=512,d=64,sq=262148;65537;64;1", "stride", "q", 8, 262148),
+                ("f16:b=1,h=2,l=35,d=24,scale=1e39", "feature", "exponent of scale", 127, 129)):
+            why = self.why(problem, BACK_MMA, op="attention-backward")
+            self.assertEqual((why["code"], why["what"], why["needed"], why["found"]), (code, what, needed, found), problem)
 
     def test_refusals(self):
         for problem, what, needed, found in (("f32:b=1,h=4,l=64,d=513", "head size", 512, 513),

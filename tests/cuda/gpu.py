@@ -279,6 +279,24 @@ def own_gradients():
             yield f"attention-backward:{dtype}:{fields}"
 
 
+def mma_gradients():
+    """What the kernel for gradients on tensor cores computes: each size of head that it is cut for and some between, several
+    blocks of keys and of queries, every bound and mask, rows without keys and keys without rows, and layouts."""
+    for dtype in ("bf16", "f16"):
+        for fields in (*(f"b=2,h=3,l=333,d={size}" for size in (8, 40, 64, 72, 96, 112, 128)),
+                       *(f"b=1,h=4,lq=300,lk=217,d={size},mask=causal-br" for size in (24, 64, 80, 128)),
+                       "b=1,h=8,hk=2,l=400,d=128,mask=causal", "b=1,h=6,hk=2,lq=70,lk=333,d=64,mask=causal",
+                       "b=1,h=2,lq=17,lk=33,d=40", "b=1,h=1,l=1,d=8", "b=1,h=2,lq=500,lk=130,d=128,mask=causal-br",
+                       "b=1,h=4,lq=70,lk=130,d=40,dv=104,mask=causal-br,layout=blhd", "b=2,h=3,lq=257,lk=300,d=128,dv=64,layout=blhd",
+                       "b=2,h=4,hk=2,l=300,d=64,mask=window:30;10", "b=1,h=2,l=500,d=128,mask=window:100;0",
+                       "b=2,h=2,lq=133,lk=270,d=64,mask=window-tl:-1;7,shift=5", "b=1,h=2,l=300,d=128,mask=window:40;-1",
+                       "b=2,h=4,hk=2,l=100,d=40,mask=padding", "b=2,h=2,l=200,d=128,mask=causal;bool", "b=2,h=2,l=200,d=64,mask=bool",
+                       "b=2,h=2,l=100,d=128,mask=additive", "b=1,h=2,l=150,d=64,mask=additive,mdtype=f32",
+                       "b=2,h=2,l=200,d=64,softcap=5", "b=1,h=2,l=150,d=128,softcap=20,mask=causal", "b=1,h=2,l=150,d=64,scale=-0.3",
+                       "b=2,h=4,hk=2,l=100,d=64,dropout=0.25,seed=7,offset=3", "b=1,h=2,l=130,d=128,dropout=0.5,seed=9,mask=causal"):
+            yield f"attention-backward:{dtype}:{fields}"
+
+
 # Large enough that nothing is kept in a cache.
 LARGE = (
     "permute:f32:shape=8192x8192,order=1;0", "cast:f32:shape=67108864,to=bf16",
@@ -294,6 +312,7 @@ SANITIZED = (
     "attention:f32:b=1,h=2,l=35,d=24,mask=causal,lse=1", "attention:f32:b=1,h=2,lq=2,lk=1100,d=24,dropout=0.5",
     "attention:f32:b=3,h=16,lq=70,lk=66,d=24,dropout=0.25,mask=bool",
     "attention-backward:f32:b=1,h=4,hk=2,lq=70,lk=66,d=24,dropout=0.25,mask=causal",
+    "attention-backward:bf16:b=1,h=4,hk=2,lq=70,lk=166,d=64,mask=causal-br", "attention-backward:f16:b=1,h=2,l=140,d=128",
     "fill:f32:shape=1003x517,value=3", "reduce:f32:kind=sum,shape=3x300007,axes=1",
     "attention:bf16:b=1,h=3,l=300,d=64,mask=causal,lse=1", "attention:bf16:b=1,h=8,hk=1,lq=3,lk=1100,d=72,mask=causal-br,lse=1",
     "attention:f16:b=2,h=4,lq=1,lk=700,d=64,page=16,pool=100,lse=1",
@@ -550,6 +569,21 @@ class Gpu(script.Case):
 
     def test_3_gradients_by_our_own(self):
         self.hold_own(own_gradients(), "gradients", 1)
+
+    def test_3_gradients_on_tensor_cores(self):
+        if float(self.device["capability"]) < 8:
+            self.skipTest("the GPU's capability is less than 8.0")
+        self.hold_own(mma_gradients(), "gradients by mma", 1, ".mma")
+
+    def test_3_gradients_on_tensor_cores_with_nonfinite_values(self):
+        """NaN and infinity in all inputs, also where pairs of a query and a key do not count."""
+        if float(self.device["capability"]) < 8:
+            self.skipTest("the GPU's capability is less than 8.0")
+        problems = [f"attention-backward:{dtype}:{fields}@cuda:0" for dtype in ("bf16", "f16") for fields in (
+            "b=1,h=4,hk=2,lq=90,lk=200,d=128,mask=causal-br", "b=1,h=2,l=200,d=64,mask=window:30;10", "b=1,h=2,l=150,d=72,mask=bool",
+            "b=1,h=2,lq=200,lk=90,d=128,mask=causal-br", "b=1,h=2,l=100,d=64,mask=causal,dropout=0.25,seed=7")]
+        done = self.command("check", *problems, "--kernel", "cuda.attention-backward.mma", "--nonfinite", "--json")
+        self.assertEqual([row["problem"] for row in self.note(done) if row["ok"] is not True], [])
 
     def test_4_sanitizer(self):
         sanitizer = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"

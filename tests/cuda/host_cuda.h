@@ -250,6 +250,20 @@ static unsigned shared_address(const void *p)
     return (unsigned)((const unsigned char *)p - host_shared);
 }
 
+static uint16_t host_narrowed(float x, bool is_bf16)
+{
+    const uint32_t bits = host_bits<uint32_t>(x);
+    if (!is_bf16)
+        return host_f16_of_f32(x);
+    return (uint16_t)(x != x ? bits >> 16 | 0x40 : (bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+}
+#define narrow_pair(first, second)                         \
+    (host_narrowed(first, sizeof DTYPE == sizeof "bf16") | \
+     (uint32_t)host_narrowed(second, sizeof DTYPE == sizeof "bf16") << 16)
+static float exp2_of(float x)
+{
+    return exp2f(x);
+}
 static float host_widened(uint16_t bits, bool is_bf16)
 {
     return is_bf16 ? host_bits<float>((uint32_t)bits << 16) : host_f32_of_f16(bits);

@@ -6,6 +6,7 @@
 #include "../../backends/cuda/attention/attention_cuda.h"
 #include "../../backends/cuda/attention/attention_dropout.h"
 #include "../../backends/cuda/attention/decode.h"
+#include "../../backends/cuda/attention_backward/backward_mma.h"
 #include "../../backends/cuda/compile/ready.h"
 #include "../../backends/cuda/fft/fft_copy.h"
 #include "../../backends/cuda/kernels/layout.h"
@@ -233,7 +234,7 @@ static const unsigned char *section_of(const void *code, const char *name, size_
 }
 
 /* Instructions of tensor cores; bytes of stack, where registers that have no room are spilled. */
-static void measure_code(const void *code, int *out_products, int *out_stack)
+static void measure_code(const void *code, const char *section, int *out_products, int *out_stack)
 {
     enum { INSTRUCTION = 16, OPCODE = 0xFFF, HMMA = 0x23C };
     enum {
@@ -242,7 +243,7 @@ static void measure_code(const void *code, int *out_products, int *out_stack)
         STACK_AT = 8
     }; /* four bytes of kind and size, which function, how much */
     size_t size = 0, facts_size = 0;
-    const unsigned char *text = section_of(code, ".text.attention_decode", &size);
+    const unsigned char *text = section_of(code, section, &size);
     const unsigned char *facts = section_of(code, ".nv.info", &facts_size);
     assert_true(text && facts && size % INSTRUCTION == 0 && facts_size % FACT == 0);
     *out_products = 0;
@@ -283,13 +284,51 @@ static void decoding_is_for_tensor_cores_and_spills_nothing(void **state)
         cuda_decode_variant_of(&op, &variant);
         if (cuda_code_make(compiler, cases[i].architecture, &wanted, &code, &size, &err))
             fail_msg("%s: %s", cases[i].problem, err.message);
-        measure_code(code, &products, &stack);
+        measure_code(code, ".text.attention_decode", &products, &stack);
         give(NULL, code);
         const int least = TWO * variant.tiles * (variant.size + variant.values) / STEP;
         if (products < least || stack != 0)
             fail_msg("%s for %s: %d products of tensor cores, at least %d are needed; %d bytes of "
                      "stack",
                      cases[i].problem, cases[i].architecture, products, least, stack);
+    }
+}
+
+/* A tile of 16 rows of each side takes 3 products of a query's block and 4 of a key's. */
+static void gradients_are_for_tensor_cores_and_spill_little(void **state)
+{
+    enum { STEP = 16, TWO = 2, STACK_MOST = 64 };
+    static const struct {
+        const char *architecture, *problem;
+    } cases[] = {{"sm_90a", "attention-backward:bf16:b=1,h=2,l=999,d=128"},
+                 {"sm_80", "attention-backward:f16:b=1,h=2,l=999,d=128"},
+                 {"sm_90a", "attention-backward:bf16:b=1,h=2,l=999,d=64"}};
+    const size_t count = test_reduced() ? 1 : TWO * sizeof cases / sizeof cases[0];
+    (void)state;
+    begin();
+    for (size_t i = 0; i < count; i++) {
+        char options[CUDA_BACKWARD_OPTIONS];
+        void *code = NULL;
+        size_t size = 0;
+        int products, stack;
+        tn_op op;
+        tn_error err;
+        cuda_case wanted;
+        backward_variant variant;
+        read_problem(cases[i / TWO].problem, &op);
+        cuda_backward_case(&op, i % TWO, options, &wanted);
+        cuda_backward_variant_of(&op, i % TWO, &variant);
+        if (cuda_code_make(compiler, cases[i / TWO].architecture, &wanted, &code, &size, &err))
+            fail_msg("%s: %s", cases[i / TWO].problem, err.message);
+        measure_code(code, ".text.attention_backward_mma", &products, &stack);
+        give(NULL, code);
+        const int columns = variant.columns / 8, sides = variant.of_keys ? TWO : 1;
+        const int least =
+            variant.tiles * columns * (variant.size * sides + variant.values * TWO) / STEP;
+        if (products < least || stack > STACK_MOST)
+            fail_msg("%s for %s: %d products of tensor cores, at least %d are needed; %d bytes of "
+                     "stack",
+                     cases[i / TWO].problem, cases[i / TWO].architecture, products, least, stack);
     }
 }
 
@@ -421,6 +460,7 @@ int main(void)
         cmocka_unit_test(every_row_compiles_and_is_launched),
         cmocka_unit_test(launches_of_decoding_overlap),
         cmocka_unit_test(decoding_is_for_tensor_cores_and_spills_nothing),
+        cmocka_unit_test(gradients_are_for_tensor_cores_and_spill_little),
         cmocka_unit_test(what_was_compiled_is_kept),
         cmocka_unit_test(random_numbers_compile),
         cmocka_unit_test(helpers_compile),

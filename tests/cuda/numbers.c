@@ -70,6 +70,11 @@ static void write_source(const cuda_case *wanted, const char *path)
             "");
     replace(text, "asm(\"rcp.approx.f32 %0, %1;\" : \"=f\"(y) : \"f\"(x));", "y = 1.0f / x;");
     replace(text, "asm(\"rcp.approx.ftz.f32 %0, %1;\" : \"=f\"(about) : \"f\"(b));", "");
+    replace(
+        text,
+        "asm(\"cvt.rn.\" DTYPE \"x2.f32 %0, %1, %2;\" : \"=r\"(both) : \"f\"(second), \"f\"(first));",
+        "");
+    replace(text, "asm(\"ex2.approx.ftz.f32 %0, %1;\" : \"=f\"(y) : \"f\"(x));", "");
     assert_null(strstr(text, "asm("));
     snprintf(options, sizeof options, "%s", wanted->options);
     for (char *line = strtok(options, "\n"); line; line = strtok(NULL, "\n")) {
@@ -630,6 +635,47 @@ static void gradients_of_attention(void **state)
          "attention-backward:f32:b=1,h=1,l=30,d=256",
          "attention-backward:f64:b=1,h=2,lq=5,lk=40,d=200,dv=20",
          "attention-backward:f64:b=1,h=2,l=40,d=24,mask=causal;bool,dropout=0.25,seed=3");
+}
+
+/* All that gradients on tensor cores have: several blocks of keys and of queries, rows without keys, both kinds of sums of a
+ * block, every guard. */
+static void gradients_on_tensor_cores(void **state)
+{
+    (void)state;
+    HOLD_BY("mma",
+
+            "attention-backward:bf16:b=1,h=2,lq=150,lk=130,d=64,mask=causal-br",
+            "attention-backward:f16:b=2,h=2,l=70,d=32", "attention-backward:bf16:b=1,h=1,l=1,d=8",
+            "attention-backward:bf16:b=1,h=2,l=140,d=128,mask=causal",
+            "attention-backward:f16:b=1,h=6,hk=2,lq=60,lk=67,d=24,mask=causal-br",
+            "attention-backward:bf16:b=1,h=2,lq=80,lk=30,d=24,mask=causal-br",
+            "attention-backward:bf16:b=1,h=2,l=140,d=16,mask=window:19;3",
+            "attention-backward:f16:b=2,h=2,lq=13,lk=70,d=16,mask=window-tl:-1;7,shift=5",
+            "attention-backward:bf16:b=2,h=2,l=40,d=48,dv=72,layout=blhd",
+            "attention-backward:f16:b=1,h=2,l=70,d=40,dv=24,scale=-0.5",
+            "attention-backward:bf16:b=2,h=2,l=70,d=24,mask=bool",
+            "attention-backward:bf16:b=3,h=2,l=35,d=24,mask=padding",
+            "attention-backward:f16:b=2,h=2,l=35,d=24,mask=causal;additive",
+            "attention-backward:bf16:b=1,h=2,l=70,d=16,mask=additive,mdtype=f32",
+            "attention-backward:f16:b=1,h=2,l=35,d=24,softcap=5,scale=0.5",
+            "attention-backward:bf16:b=2,h=4,hk=2,l=35,d=24,dropout=0.25,seed=7,offset=3",
+            "attention-backward:f16:b=1,h=2,l=70,d=24,dropout=0.5,seed=9,mask=causal");
+}
+
+/* Operands are NaN or infinite where some pairs of a query and a key do not count. */
+static void nonfinite_gradients(void **state)
+{
+    static const char *const problems[] = {
+        "attention-backward:bf16:b=1,h=2,lq=70,lk=150,d=24,mask=causal-br@hostcuda:0",
+        "attention-backward:f16:b=1,h=2,l=70,d=16,mask=bool@hostcuda:0",
+        "attention-backward:f16:b=1,h=2,lq=150,lk=70,d=24,mask=causal-br@hostcuda:0",
+        "attention-backward:bf16:b=1,h=2,l=70,d=24,mask=causal,dropout=0.25,seed=7@hostcuda:0"};
+    (void)state;
+    begin();
+    for (size_t i = 0; i < sizeof problems / sizeof problems[0]; i++) {
+        if (test_sampled(__LINE__ + i, 4))
+            check_with(problems[i], "hostcuda.attention-backward.mma", TN_CHECK_NONFINITE);
+    }
 }
 
 /* Enough rows for the other kernel. */
@@ -1219,6 +1265,8 @@ int main(void)
         cmocka_unit_test(attention_of_a_step),
         cmocka_unit_test(nonfinite_values_of_a_step),
         cmocka_unit_test(gradients_of_attention),
+        cmocka_unit_test(gradients_on_tensor_cores),
+        cmocka_unit_test(nonfinite_gradients),
         cmocka_unit_test(transforms_with_copied_operands),
         cmocka_unit_test(attention_in_any_batch),
         cmocka_unit_test(one_plan_serves_every_length),

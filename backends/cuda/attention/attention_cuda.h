@@ -17,6 +17,13 @@ extern const cuda_text cuda_text_of_attention_args, cuda_text_of_attention,
         &cuda_text_of_functions, &cuda_text_of_philox, &cuda_text_of_block, \
         &cuda_text_of_attention
 
+/* The parts that units for tensor cores of capability 8.0 start with: these, mma.cuh, decode_schedule.h and
+ * attention_mma.cuh. */
+extern const cuda_text cuda_text_of_mma, cuda_text_of_decode_schedule, cuda_text_of_attention_mma;
+#define CUDA_ATTENTION_MMA_PARTS                                            \
+    CUDA_ATTENTION_PARTS, &cuda_text_of_mma, &cuda_text_of_decode_schedule, \
+        &cuda_text_of_attention_mma
+
 /* What Tenon's own kernels honour, and the dimensions that one plan serves. */
 enum {
     CUDA_ATTENTION_USES =

@@ -76,12 +76,6 @@ DEVICE u32 pair_of(f32 first, f32 second)
 {
     return narrowed<IN>(first).bits | (u32)narrowed<IN>(second).bits << 16;
 }
-DEVICE f32 widen_bits(u32 bits)
-{
-    IN one;
-    one.bits = (u16)bits;
-    return widened<IN>(one);
-}
 
 /* Two elements of a query. */
 DEVICE u32 read_pair(const cuda_attention_args &args, const IN *row, int column)
@@ -170,63 +164,6 @@ DEVICE void weigh(const cuda_attention_args &args, const worker &w, rows &r, int
     }
 }
 
-/* Returns whether one of the 16 keys has a value that is not finite. */
-DEVICE bool find_nonfinite(const worker &w, int slot)
-{
-    const u32 exponent = sizeof DTYPE == sizeof "bf16" ? 0x7F80 : 0x7C00;
-    bool found = false;
-#pragma unroll 1
-    for (int n = 0; n < VALUES / 16; n++) {
-        const int row = decode_copied_key(VALUES, w.lane, n), chunk = decode_copied_chunk(VALUES, w.lane, n);
-        const words some = *(const words *)(w.memory + slot + row * PITCH + chunk * 16);
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            found = found || (some.of[i] & exponent) == exponent || (some.of[i] >> 16 & exponent) == exponent;
-    }
-    return __any_sync(0xFFFFFFFFu, found);
-}
-
-DEVICE void add_values(const worker &w, int slot, const u32 (&weights)[TILES][4], f32 (&sums)[TILES][VALUES / 8][4])
-{
-#pragma unroll
-    for (int d = 0; d < VALUES / 16; d++) {
-        u32 v[4];
-        read_transposed(v, w.address + slot + decode_values_at(PITCH, w.lane, d));
-#pragma unroll
-        for (int t = 0; t < TILES; t++) {
-            add_product(sums[t][2 * d], weights[t], v[0], v[1]);
-            add_product(sums[t][2 * d + 1], weights[t], v[2], v[3]);
-        }
-    }
-}
-
-/* As add_values, key by key without those that do not count, for values that are not finite. */
-DEVICE void add_seen_values(const worker &w, int slot, const u32 (&weights)[TILES][4], f32 (&sums)[TILES][VALUES / 8][4])
-{
-    enum { UNCOUNTED_BITS = 0x8000 };
-#pragma unroll
-    for (int t = 0; t < TILES; t++) {
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-#pragma unroll 1
-            for (int key = 0; key < 8; key++) {
-                const u32 both = __shfl_sync(0xFFFFFFFFu, weights[t][i], w.lane / 4 * 4 + key / 2);
-                const u32 bits = key % 2 ? both >> 16 : both & 0xFFFF;
-                const IN *row = (const IN *)(w.memory + slot + (i / 2 * 8 + key) * PITCH) + w.lane % 4 * 2;
-                if (bits == UNCOUNTED_BITS)
-                    continue;
-#pragma unroll
-                for (int g = 0; g < VALUES / 8; g++) {
-                    f32(&to)[4] = sums[t][g];
-                    to[i % 2 * 2] = fused(widen_bits(bits), widened<IN>(row[8 * g]), to[i % 2 * 2]);
-                    to[i % 2 * 2 + 1] = fused(widen_bits(bits), widened<IN>(row[8 * g + 1]), to[i % 2 * 2 + 1]);
-                }
-            }
-        }
-    }
-    __syncwarp();
-}
-
 /* One turn of a warp. */
 DEVICE void compute_turn(const cuda_attention_args &args, worker &w, int turn, const queries &q, rows (&r)[TILES],
                          f32 (&sums)[TILES][VALUES / 8][4])
@@ -269,10 +206,10 @@ DEVICE void compute_turn(const cuda_attention_args &args, worker &w, int turn, c
         }
     }
     slot = await_turn<1>(args, w, turn);
-    if (guarded && find_nonfinite(w, slot))
-        add_seen_values(w, slot, weights, sums);
+    if (guarded && find_nonfinite<VALUES, DECODE_KEYS>(w.memory + slot, PITCH, w.lane))
+        add_counted_rows<VALUES, TILES>(w.memory + slot, PITCH, w.lane, weights, sums);
     else
-        add_values(w, slot, weights, sums);
+        add_rows<VALUES, TILES>(w.address + slot, PITCH, w.lane, weights, sums);
 }
 
 /* Puts a warp's sums and states where the block joins them: sums of all rows, then greatest score and sum of weights. */

@@ -6,12 +6,13 @@
 
 CUDA_TEXT_DECLARE(mma_cuh);
 CUDA_TEXT_DECLARE(decode_schedule_h);
+CUDA_TEXT_DECLARE(attention_mma_cuh);
 CUDA_TEXT_DECLARE(attention_decode_cu);
-static const cuda_text text_of_instructions = CUDA_TEXT(mma_cuh, "mma.cuh");
-static const cuda_text text_of_schedule = CUDA_TEXT(decode_schedule_h, "decode_schedule.h");
+const cuda_text cuda_text_of_mma = CUDA_TEXT(mma_cuh, "mma.cuh");
+const cuda_text cuda_text_of_decode_schedule = CUDA_TEXT(decode_schedule_h, "decode_schedule.h");
+const cuda_text cuda_text_of_attention_mma = CUDA_TEXT(attention_mma_cuh, "attention_mma.cuh");
 static const cuda_text text_of_kernel = CUDA_TEXT(attention_decode_cu, "attention_decode.cu");
-static const cuda_unit decode_unit = {
-    {CUDA_ATTENTION_PARTS, &text_of_instructions, &text_of_schedule, &text_of_kernel}};
+static const cuda_unit decode_unit = {{CUDA_ATTENTION_MMA_PARTS, &text_of_kernel}};
 
 typedef struct plan {
     decode_variant variant;

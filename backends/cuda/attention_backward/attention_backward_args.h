@@ -13,10 +13,14 @@ typedef struct cuda_gradient_args {
     const void *dout;
     void *dq, *dk, *dv;
     void *
-        delta; /* for each row, in the order of a dense lse: the dot product of out and its gradient */
+        delta; /* for each row, in the order of a dense lse: the dot product of out and its gradient. For
+                  attention_backward_mma.cu: lse and that, for each row of each group, padded */
     long long dout_stride[4], dq_stride[4], dk_stride[4], dv_stride[4];
-    int key_blocks; /* blocks of keys per group */
-    int whole_dout;
+    int key_blocks;   /* blocks of keys per group */
+    int padded_rows;  /* rows per group for which attention_backward_mma.cu has numbers */
+    float log2_scale; /* the scale times log2(e) */
+    int whole_dout, whole_dq, whole_dk,
+        whole_dv; /* its rows are read or written 16 bytes at once */
 } cuda_gradient_args;
 
 #endif

@@ -1,16 +1,15 @@
 /* Backward pass of attention by our own kernels, for what cuDNN does not support: f32 and f64, dropout, masks, any
  * head size, any strides. One plan serves every length. */
-#include "../attention/attention_cuda.h"
-#include "attention_backward_args.h"
+#include "attention_backward_cuda.h"
 #include "tenon/module/op/attention_backward.h"
 
 CUDA_TEXT_DECLARE(attention_backward_args_h);
 CUDA_TEXT_DECLARE(attention_backward_cu);
-static const cuda_text args_text =
+const cuda_text cuda_text_of_gradient_args =
     CUDA_TEXT(attention_backward_args_h, "attention_backward_args.h");
 static const cuda_text text = CUDA_TEXT(attention_backward_cu, "attention_backward.cu");
 static const cuda_unit unit = {
-    {CUDA_ATTENTION_PARTS, &cuda_text_of_attention_tile, &args_text, &text}};
+    {CUDA_ATTENTION_PARTS, &cuda_text_of_attention_tile, &cuda_text_of_gradient_args, &text}};
 
 typedef struct plan {
     cuda_kernel *dq;
@@ -83,7 +82,7 @@ static tn_status admit_gradients(const tn_kernel_row *row, const tn_query *query
                                                (int64_t)blocks, "split queries or the batch");
 }
 
-static void put_gradients(const tn_run *run, cuda_gradient_args *to)
+void cuda_gradients_put(const tn_run *run, cuda_gradient_args *to)
 {
     const tn_layout *of = run->op->operand;
     to->dout = tn_operand(run, TN_ATTENTION_BACKWARD_DOUT);
@@ -92,6 +91,9 @@ static void put_gradients(const tn_run *run, cuda_gradient_args *to)
     to->dv = tn_operand(run, TN_ATTENTION_BACKWARD_DV);
     to->delta = run->workspace;
     to->whole_dout = cuda_attention_is_whole(&of[TN_ATTENTION_BACKWARD_DOUT]);
+    to->whole_dq = cuda_attention_is_whole(&of[TN_ATTENTION_BACKWARD_DQ]);
+    to->whole_dk = cuda_attention_is_whole(&of[TN_ATTENTION_BACKWARD_DK]);
+    to->whole_dv = cuda_attention_is_whole(&of[TN_ATTENTION_BACKWARD_DV]);
     cuda_attention_put_strides(&of[TN_ATTENTION_BACKWARD_DOUT], to->dout_stride);
     cuda_attention_put_strides(&of[TN_ATTENTION_BACKWARD_DQ], to->dq_stride);
     cuda_attention_put_strides(&of[TN_ATTENTION_BACKWARD_DK], to->dk_stride);
@@ -105,7 +107,7 @@ static tn_status run_gradients(const tn_run *run, tn_error *err)
     cuda_gradient_args args = {0};
     tn_status status = TN_OK;
     cuda_attention_put(run, &args.of);
-    put_gradients(run, &args);
+    cuda_gradients_put(run, &args);
     args.of.blocks = (int)s.rows;
     args.key_blocks = (int)s.keys;
     if (s.rows > 0)
@@ -114,15 +116,6 @@ static tn_status run_gradients(const tn_run *run, tn_error *err)
         status = cuda_plan_launch(run, made->dkv, (unsigned)(s.lots * s.keys), &args, err);
     return status;
 }
-
-enum {
-    USES = TN_ATTENTION_USES_WINDOW | TN_ATTENTION_USES_MASK | TN_ATTENTION_USES_ADDITIVE |
-           TN_ATTENTION_USES_GROUPS | TN_ATTENTION_USES_SOFTCAP | TN_ATTENTION_USES_LSE |
-           TN_ATTENTION_USES_DROPOUT | TN_ATTENTION_USES_VALUE_SIZE | TN_ATTENTION_USES_STRIDES |
-           TN_ATTENTION_USES_OFFSET,
-    DIMS = TN_ATTENTION_DIM_BATCH | TN_ATTENTION_DIM_HEADS | TN_ATTENTION_DIM_QUERIES |
-           TN_ATTENTION_DIM_KEYS
-};
 
 /* The result of a row or a key depends only on its own sequence. */
 const tn_kernel_row cuda_attention_backward_row = {
@@ -136,8 +129,8 @@ const tn_kernel_row cuda_attention_backward_row = {
     .alignment = CUDA_VECTOR,
     .dtypes = cuda_float_dtypes,
     .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_BATCH_INVARIANT,
-    .honours = USES,
-    .free_dims = DIMS,
+    .honours = CUDA_GRADIENT_USES,
+    .free_dims = CUDA_ATTENTION_DIMS,
     .flops_per_us = 1e7,
     .bytes_per_us = 3e6,
     .overhead_us = 8,

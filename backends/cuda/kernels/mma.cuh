@@ -39,6 +39,22 @@ DEVICE void read_transposed(u32 (&out)[4], u32 address)
                  : "memory");
 }
 
+/* Two elements of 16 bits; the first is in the lower half. */
+DEVICE u32 narrow_pair(f32 first, f32 second)
+{
+    u32 both;
+    asm("cvt.rn." DTYPE "x2.f32 %0, %1, %2;" : "=r"(both) : "f"(second), "f"(first));
+    return both;
+}
+
+/* 2^x, with an error of about 2^-22 of it; below 2^-126 it is 0. */
+DEVICE f32 exp2_of(f32 x)
+{
+    f32 y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
 /* Copies 16 bytes from global to shared memory; of these the first `bytes` are read, the others become 0. */
 DEVICE void copy_ahead(u32 to, const void *from, int bytes)
 {

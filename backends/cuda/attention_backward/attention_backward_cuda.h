@@ -1,0 +1,22 @@
+/* Shared by our rows of the backward pass of attention. */
+#ifndef CUDA_ATTENTION_BACKWARD_CUDA_H
+#define CUDA_ATTENTION_BACKWARD_CUDA_H
+
+#include "../attention/attention_cuda.h"
+#include "attention_backward_args.h"
+
+/* attention_backward_args.h. */
+extern const cuda_text cuda_text_of_gradient_args;
+
+enum {
+    CUDA_GRADIENT_USES = TN_ATTENTION_USES_WINDOW | TN_ATTENTION_USES_MASK |
+                         TN_ATTENTION_USES_ADDITIVE | TN_ATTENTION_USES_GROUPS |
+                         TN_ATTENTION_USES_SOFTCAP | TN_ATTENTION_USES_LSE |
+                         TN_ATTENTION_USES_DROPOUT | TN_ATTENTION_USES_VALUE_SIZE |
+                         TN_ATTENTION_USES_STRIDES | TN_ATTENTION_USES_OFFSET
+};
+
+/* Fills in the gradients and the workspace, in addition to cuda_attention_put. */
+void cuda_gradients_put(const tn_run *run, cuda_gradient_args *to);
+
+#endif

@@ -1,0 +1,472 @@
+/* Backward pass of attention on tensor cores of capability 8.0 and later. There are two kernels, one for dQ and one for dK and
+ * dV (OF_KEYS). A block has rows of its own side, queries or keys, and loops over the other side, BACKWARD_WIDTH rows at a
+ * time, which it copies ahead; each warp computes the gradients of 16 TILES own rows alone. So each gradient is summed by
+ * one thread in a fixed order; in return, scores are computed twice.
+ *
+ * With x the operand of the first product (Q and K) and y that of the second one (dOut and V), for each tile:
+ *
+ *     scores = own x . other x',  along = own y . other y'
+ *     weights = exp(scores - lse),  slopes = weights (along - delta)
+ *     sums of x += slopes . other x;  for keys also sums of y += weights . other y
+ *
+ * The sums of products stay in registers and are the left operands of the second products, rounded to 16 bits.
+ *
+ * The kernel for dQ must run first: it writes the numbers of each row, which the other one reads. HEAD and VALUES are the
+ * head sizes, rounded up to 16; COLUMNS is how many rows of the other side a warp computes at once; HELD is 1 if the own
+ * operands stay in registers; DROPOUT says whether weights are dropped. */
+enum {
+    THREADS = WARPS * WARP,
+    WARP_ROWS = 16 * TILES,
+    SIDE = WARP_ROWS * WARPS,
+    WIDTH = BACKWARD_WIDTH,
+    X_PITCH = (HEAD / DECODE_CHUNK + 1) * 16,
+    Y_PITCH = (VALUES / DECODE_CHUNK + 1) * 16,
+    OWN_Y_AT = SIDE * X_PITCH,
+    STAGES_AT = OWN_Y_AT + SIDE * Y_PITCH,
+    STAGE_Y_AT = WIDTH * X_PITCH,
+    STAGE_STATES_AT = STAGE_Y_AT + WIDTH * Y_PITCH,
+    STAGE = STAGE_STATES_AT + WIDTH * BACKWARD_STATE,
+    OWN_STATES_AT = STAGES_AT + BACKWARD_STAGES * STAGE,
+    PER_ROW = THREADS / SIDE > 0 ? THREADS / SIDE : 1 /* threads that share a row's dot product */
+};
+static_assert(STAGE % 16 == 0 && STAGES_AT % 16 == 0 && WIDTH % COLUMNS == 0, "copies are of 16 bytes");
+static_assert(PER_ROW <= 2 && THREADS <= SIDE * PER_ROW, "each row has its threads");
+
+#define LOG2_E 1.44269504088896341f
+
+/* A row's numbers: its lse times log2(e), and the dot product of out and its gradient. The lse is -infinity if the row does
+ * not exist or saw nothing. */
+struct state {
+    f32 lse, delta;
+};
+static_assert(sizeof(state) == BACKWARD_STATE, "the host reserves this for each row");
+
+/* A warp at work: its first own row, and where that is in shared memory. */
+struct worker {
+    sequence s;
+    int group, lane, first;
+    u32 x, y;
+    bool none; /* an own row saw nothing */
+    state of[TILES][2];
+};
+
+/* Own operands in registers. */
+struct own_rows {
+    u32 x[TILES][HELD ? HEAD / 16 : 1][4], y[TILES][HELD ? VALUES / 16 : 1][4];
+};
+
+/* Starts copies of COUNT rows from `first` on of K (Y: V) or of Q (Y: dOut); rows that do not exist and elements beyond the
+ * head become 0. */
+template <bool Y, int COUNT> DEVICE void copy_keys(const cuda_gradient_args &args, const worker &w, int first, u32 to)
+{
+    enum { CHUNKS = (Y ? VALUES : HEAD) / DECODE_CHUNK, PITCH = Y ? Y_PITCH : X_PITCH };
+    const cuda_attention_args &of = args.of;
+    const long long *stride = Y ? of.v_stride : of.k_stride;
+    const IN *from = (const IN *)(Y ? of.v : of.k) + key_at(of, w.s, w.group, 0, stride);
+    const int size = Y ? of.value_size : of.size;
+#pragma unroll
+    for (int n = (int)threadIdx.x; n < COUNT * CHUNKS; n += THREADS) {
+        const int row = n / CHUNKS, chunk = n % CHUNKS;
+        const bool is = first + row < w.s.keys && chunk * DECODE_CHUNK < size;
+        copy_ahead(to + row * PITCH + chunk * 16, from + (is ? (first + row) * stride[2] + chunk * DECODE_CHUNK : 0),
+                   is ? 16 : 0);
+    }
+}
+template <bool Y, int COUNT> DEVICE void copy_queries(const cuda_gradient_args &args, const worker &w, int first, u32 to)
+{
+    enum { CHUNKS = (Y ? VALUES : HEAD) / DECODE_CHUNK, PITCH = Y ? Y_PITCH : X_PITCH };
+    const cuda_attention_args &of = args.of;
+    const long long *stride = Y ? args.dout_stride : of.q_stride;
+    const IN *from = (const IN *)(Y ? args.dout : of.q);
+    const int size = Y ? of.value_size : of.size;
+#pragma unroll
+    for (int n = (int)threadIdx.x; n < COUNT * CHUNKS; n += THREADS) {
+        const int row = n / CHUNKS, chunk = n % CHUNKS;
+        const view v = view_of(of, w.s, w.group, first + row);
+        const bool is = v.query < w.s.queries && chunk * DECODE_CHUNK < size;
+        copy_ahead(to + row * PITCH + chunk * 16, from + (is ? query_at(w.s, v, stride) + chunk * DECODE_CHUNK : 0),
+                   is ? 16 : 0);
+    }
+}
+
+/* Starts copies of the numbers of WIDTH rows, which lie together. */
+DEVICE void copy_states(const cuda_gradient_args &args, const worker &w, int first, u32 to)
+{
+    const i64 lot = (i64)w.s.b * args.of.groups + w.group;
+    const state *from = (const state *)args.delta + lot * args.padded_rows + first;
+    if (threadIdx.x < WIDTH * sizeof(state) / 16)
+        copy_ahead(to + threadIdx.x * 16, (const u8 *)from + threadIdx.x * 16, 16);
+}
+
+/* Starts copies of the block's own rows; of a tile of the other side, if there is one, as a group. */
+DEVICE void copy_own(const cuda_gradient_args &args, const worker &w, int first, u32 shared)
+{
+    if (OF_KEYS) {
+        copy_keys<false, SIDE>(args, w, first, shared);
+        copy_keys<true, SIDE>(args, w, first, shared + OWN_Y_AT);
+    } else {
+        copy_queries<false, SIDE>(args, w, first, shared);
+        copy_queries<true, SIDE>(args, w, first, shared + OWN_Y_AT);
+    }
+}
+DEVICE void copy_tile(const cuda_gradient_args &args, const worker &w, int first, int end, u32 stage)
+{
+    if (first < end && OF_KEYS) {
+        copy_queries<false, WIDTH>(args, w, first, stage);
+        copy_queries<true, WIDTH>(args, w, first, stage + STAGE_Y_AT);
+        copy_states(args, w, first, stage + STAGE_STATES_AT);
+    } else if (first < end) {
+        copy_keys<false, WIDTH>(args, w, first, stage);
+        copy_keys<true, WIDTH>(args, w, first, stage + STAGE_Y_AT);
+    }
+    copy_commit();
+}
+
+/* Writes the numbers of the block's own rows of queries to the workspace and to shared memory, where rows that do not exist get
+ * numbers that harm nothing. */
+DEVICE void make_states(const cuda_gradient_args &args, const worker &w, int first, state *to)
+{
+    const cuda_attention_args &of = args.of;
+    const int row = (int)threadIdx.x / PER_ROW;
+    const view v = view_of(of, w.s, w.group, first + row);
+    const bool is = row < SIDE && v.query < w.s.queries;
+    state mine = {nothing(), 0}, kept = {0, 0};
+    if (is) {
+        const IN *out = (const IN *)of.out + query_at(w.s, v, of.out_stride);
+        const IN *dout = (const IN *)args.dout + query_at(w.s, v, args.dout_stride);
+        for (int d = (int)threadIdx.x % PER_ROW * EACH; d < of.value_size; d += PER_ROW * EACH) {
+            const piece x = piece_of(out + d * of.out_stride[3], 0, of.value_size - d, of.out_stride[3], of.whole_out);
+            const piece y = piece_of(dout + d, 0, of.value_size - d, 1, args.whole_dout);
+            for (int e = 0; e < EACH; e++)
+                mine.delta = fused(widened<IN>(x.of[e]), widened<IN>(y.of[e]), mine.delta);
+        }
+        mine.lse = ((const f32 *)of.lse)[query_at(w.s, v, of.lse_stride)] * LOG2_E;
+    }
+    if (PER_ROW == 2)
+        mine.delta += __shfl_xor_sync(0xFFFFFFFFu, mine.delta, 1);
+    if (row >= SIDE || threadIdx.x % PER_ROW != 0)
+        return;
+    const i64 lot = (i64)w.s.b * of.groups + w.group;
+    ((state *)args.delta)[lot * args.padded_rows + first + row] = mine;
+    to[row] = is ? mine : kept;
+}
+
+/* Reads what the warp keeps in registers of its own rows. */
+DEVICE void read_states(worker &w, const state *from)
+{
+    bool none = false;
+#pragma unroll
+    for (int i = 0; i < 2 * TILES; i++) {
+        w.of[i / 2][i % 2] = from[i * 8 + w.lane / 4];
+        none = none || w.of[i / 2][i % 2].lse == nothing();
+    }
+    w.none = __any_sync(0xFFFFFFFFu, none);
+}
+template <int SIZE, int PITCH, int N> DEVICE void hold(const worker &w, u32 from, u32 (&to)[TILES][N][4])
+{
+#pragma unroll
+    for (int i = 0; i < TILES * N; i++)
+        read_matrices(to[i / N][i % N], from + i / N * 16 * PITCH + decode_values_at(PITCH, w.lane, i % N));
+}
+
+/* sums += own rows . COLUMNS rows of the other side. */
+template <int SIZE, int PITCH, int N>
+DEVICE void multiply(const worker &w, u32 own, const u32 (&kept)[TILES][N][4], u32 other, f32 (&sums)[TILES][COLUMNS / 8][4])
+{
+#pragma unroll
+    for (int d = 0; d < SIZE / 16; d++) {
+        u32 left[TILES][4];
+#pragma unroll
+        for (int t = 0; t < TILES; t++) {
+            if (HELD)
+                memcpy(left[t], kept[t][HELD ? d : 0], sizeof left[t]);
+            else
+                read_matrices(left[t], own + t * 16 * PITCH + decode_values_at(PITCH, w.lane, d));
+        }
+#pragma unroll
+        for (int j = 0; j < COLUMNS / 16; j++) {
+            u32 right[4];
+            read_matrices(right, other + j * 16 * PITCH + decode_keys_at(PITCH, w.lane, d));
+#pragma unroll
+            for (int t = 0; t < TILES; t++) {
+                add_product(sums[t][2 * j], left[t], right[0], right[1]);
+                add_product(sums[t][2 * j + 1], left[t], right[2], right[3]);
+            }
+        }
+    }
+}
+
+/* Converts scores to weights and `along` to slopes, where all own rows see all of the other side. */
+DEVICE void weigh(const cuda_gradient_args &args, const worker &w, const state *states,
+                  f32 (&score)[TILES][COLUMNS / 8][4], f32 (&along)[TILES][COLUMNS / 8][4])
+{
+    const f32 scale = args.log2_scale;
+#pragma unroll
+    for (int j = 0; j < COLUMNS / 8; j++) {
+        pack<f32, 4> both = {};
+        if (OF_KEYS)
+            both = *(const pack<f32, 4> *)(states + 8 * j + w.lane % 4 * 2);
+#pragma unroll
+        for (int i = 0; i < 4 * TILES; i++) {
+            const f32 lse = OF_KEYS ? both.of[i % 2 * 2] : w.of[i / 4][i % 4 / 2].lse;
+            const f32 delta = OF_KEYS ? both.of[i % 2 * 2 + 1] : w.of[i / 4][i % 4 / 2].delta;
+            f32 &one = score[i / 4][j][i % 4], &other = along[i / 4][j][i % 4];
+            one = exp2_of(fmaf(one, scale, -lse));
+            other = one * (other - delta);
+        }
+    }
+}
+
+#if DROPOUT
+#define DICE , dice &d
+#define THROW , d
+#else
+#define DICE
+#define THROW
+#endif
+
+/* As weigh, of one pair. Both are UNCOUNTED if the pair does not count: the key is excluded, or the row saw nothing. A dropped
+ * weight does not count for the gradient of its value. */
+DEVICE void weigh_pair(const cuda_attention_args &of, const worker &w, const view &v, int key, const state &row, f32 &score,
+                       f32 &along DICE)
+{
+    const f32 product = score;
+    f32 share = along, slope = 1;
+    bool seen;
+    score = score_of(of, w.s, v, key, product, seen);
+    const f32 weight = exp2_of(fmaf(score, LOG2_E, -row.lse));
+    seen = seen && row.lse != nothing();
+    if (of.softcap != 0) {
+        const f32 turned = of_tanh(product * (f32)of.scale / (f32)of.softcap);
+        slope = 1 - turned * turned;
+    }
+    score = weight;
+#if DROPOUT
+    const f32 gain = seen && keeps(of, w.s, v, key, d) ? 1 / (f32)of.kept : 0.0f;
+    score = gain == 0 ? UNCOUNTED : weight * gain;
+    share = gain == 0 ? 0.0f : along * gain;
+#endif
+    score = seen ? score : UNCOUNTED;
+    along = seen ? weight * (share - row.delta) * slope + 0.0f : UNCOUNTED; /* adding 0 converts -0 */
+}
+
+/* As weigh, where some pairs do not count, or scores have more than a scale. `at` is the first row of the other side. */
+DEVICE void weigh_guarded(const cuda_gradient_args &args, const worker &w, int at, const state *states,
+                          f32 (&score)[TILES][COLUMNS / 8][4], f32 (&along)[TILES][COLUMNS / 8][4])
+{
+#pragma unroll
+    for (int n = 0; n < (OF_KEYS ? COLUMNS / 4 : 2 * TILES); n++) {
+        const int own = OF_KEYS ? 0 : w.first + n * 8 + w.lane / 4;
+        const int other = n / 2 * 8 + w.lane % 4 * 2 + n % 2;
+        const view v = view_of(args.of, w.s, w.group, OF_KEYS ? at + other : own);
+        const state row = OF_KEYS ? states[other] : w.of[OF_KEYS ? 0 : n / 2][n % 2];
+#if DROPOUT
+        dice d = {};
+#endif
+#pragma unroll
+        for (int i = 0; i < (OF_KEYS ? 2 * TILES : COLUMNS / 4); i++) {
+            const int key = OF_KEYS ? w.first + i * 8 + w.lane / 4 : at + i / 2 * 8 + w.lane % 4 * 2 + i % 2;
+            const int t = OF_KEYS ? i / 2 : n / 2, j = OF_KEYS ? n / 2 : i / 2;
+            const int e = OF_KEYS ? i % 2 * 2 + n % 2 : n % 2 * 2 + i % 2;
+            weigh_pair(args.of, w, v, key, row, score[t][j][e], along[t][j][e] THROW);
+        }
+    }
+}
+
+/* Converts to left operands: 16 bits, 16 columns at a time. A number that counts is not stored as -0 if GUARDED. */
+template <bool GUARDED> DEVICE u32 pack_pair(f32 first, f32 second)
+{
+    const u32 both = narrow_pair(first, second);
+    if (!GUARDED)
+        return both;
+    return (counts(first) && (both & 0xFFFF) == 0x8000 ? 0 : both & 0xFFFF) |
+           (counts(second) && both >> 16 == 0x8000 ? 0 : both & 0xFFFF0000u);
+}
+template <bool GUARDED>
+DEVICE void pack_columns(const f32 (&from)[TILES][COLUMNS / 8][4], u32 (&to)[COLUMNS / 16][TILES][4])
+{
+#pragma unroll
+    for (int i = 0; i < COLUMNS / 16 * TILES * 4; i++) {
+        const int j = i / (4 * TILES), t = i / 4 % TILES, n = i % 4;
+        const f32(&one)[4] = from[t][2 * j + n / 2];
+        to[j][t][n] = pack_pair<GUARDED>(one[n % 2 * 2], one[n % 2 * 2 + 1]);
+    }
+}
+
+/* sums += weights . COLUMNS rows of the other side; key by key without those that do not count where a row is not finite. */
+template <int SIZE, int PITCH>
+DEVICE void add_columns(const worker &w, const u8 *memory, u32 other, bool guarded, const u32 (&weights)[COLUMNS / 16][TILES][4],
+                        f32 (&sums)[TILES][SIZE / 8][4])
+{
+    if (guarded && find_nonfinite<SIZE, COLUMNS>(memory, PITCH, w.lane)) {
+#pragma unroll
+        for (int j = 0; j < COLUMNS / 16; j++)
+            add_counted_rows<SIZE, TILES>(memory + j * 16 * PITCH, PITCH, w.lane, weights[j], sums);
+        return;
+    }
+#pragma unroll
+    for (int j = 0; j < COLUMNS / 16; j++)
+        add_rows<SIZE, TILES>(other + j * 16 * PITCH, PITCH, w.lane, weights[j], sums);
+}
+
+/* The sums of a warp; those of y are for keys alone. */
+struct sums_of {
+    f32 x[TILES][HEAD / 8][4], y[TILES][OF_KEYS ? VALUES / 8 : 1][4];
+};
+
+/* Whether the warp's rows see none of a tile's COLUMNS rows from `at` on, or all of them. */
+struct sight {
+    bool none, all;
+};
+
+DEVICE sight sight_of(const cuda_gradient_args &args, const worker &w, const state *states, int at)
+{
+    const cuda_attention_args &of = args.of;
+    const int row = OF_KEYS ? at : w.first, key = OF_KEYS ? w.first : at;
+    const int rows = w.s.queries * of.ratio, last = row + (OF_KEYS ? COLUMNS : WARP_ROWS) - 1;
+    const int end = key + (OF_KEYS ? WARP_ROWS : COLUMNS);
+    if (row >= rows || key >= w.s.keys)
+        return {true, false};
+    const view low = view_of(of, w.s, w.group, row), high = view_of(of, w.s, w.group, last < rows ? last : rows - 1);
+    const int needed = OF_KEYS && end > w.s.keys ? w.s.keys : end; /* own rows that do not exist harm nothing */
+    bool none = w.none;
+    if (OF_KEYS) {
+        for (int i = w.lane; i < COLUMNS; i += WARP)
+            none = none || states[i].lse == nothing();
+        none = __any_sync(0xFFFFFFFFu, none);
+    }
+    return {high.end <= key || low.from >= end,
+            !DROPOUT && !none && of.mask_kind == 0 && of.softcap == 0 && high.from <= key && low.end >= needed};
+}
+
+/* Adds what COLUMNS rows of the other side contribute, which begin with row `at` and lie from `column` on in the stage. */
+DEVICE void compute_columns(const cuda_gradient_args &args, const worker &w, const own_rows &own, const u8 *stage, int column, int at,
+                            sums_of &sums)
+{
+    const state *states = (const state *)(stage + STAGE_STATES_AT) + column;
+    const sight sees = sight_of(args, w, states, at);
+    if (sees.none)
+        return;
+    const u8 *x = stage + column * X_PITCH, *y = stage + STAGE_Y_AT + column * Y_PITCH;
+    const u32 x_at = shared_address(x), y_at = shared_address(y);
+    f32 score[TILES][COLUMNS / 8][4] = {}, along[TILES][COLUMNS / 8][4] = {};
+    u32 weights[COLUMNS / 16][TILES][4], slopes[COLUMNS / 16][TILES][4];
+    multiply<HEAD, X_PITCH>(w, w.x, own.x, x_at, score);
+    multiply<VALUES, Y_PITCH>(w, w.y, own.y, y_at, along);
+    if (sees.all) {
+        weigh(args, w, states, score, along);
+        pack_columns<false>(score, weights);
+        pack_columns<false>(along, slopes);
+    } else {
+        weigh_guarded(args, w, at, states, score, along);
+        pack_columns<true>(score, weights);
+        pack_columns<true>(along, slopes);
+    }
+#if OF_KEYS
+    add_columns<VALUES, Y_PITCH>(w, y, y_at, !sees.all, weights, sums.y);
+#endif
+    add_columns<HEAD, X_PITCH>(w, x, x_at, !sees.all, slopes, sums.x);
+}
+
+/* Writes one row of sums times a factor: half `h` of tile `t`. */
+template <int N>
+DEVICE void write_row(const worker &w, const f32 (&sums)[N][4], int h, f32 factor, IN *to, int size, i64 along, int whole)
+{
+#pragma unroll
+    for (int g = 0; g < N; g++) {
+        const int column = 8 * g + w.lane % 4 * 2;
+        const u32 both = narrow_pair(sums[g][2 * h] * factor, sums[g][2 * h + 1] * factor);
+        if (column >= size)
+            continue;
+        if (whole) {
+            *(u32 *)(to + column) = both;
+        } else {
+            to[column * along].bits = (u16)both;
+            to[(column + 1) * along].bits = (u16)(both >> 16);
+        }
+    }
+}
+
+DEVICE void write_sums(const cuda_gradient_args &args, const worker &w, const sums_of &sums)
+{
+    const cuda_attention_args &of = args.of;
+    const f32 scale = (f32)of.scale;
+#pragma unroll
+    for (int i = 0; i < 2 * TILES; i++) {
+        const int row = w.first + i * 8 + w.lane / 4;
+#if OF_KEYS
+        if (row >= w.s.keys)
+            continue;
+        write_row(w, sums.x[i / 2], i % 2, scale, (IN *)args.dk + key_at(of, w.s, w.group, row, args.dk_stride), of.size,
+                  args.dk_stride[3], args.whole_dk);
+        write_row(w, sums.y[i / 2], i % 2, 1.0f, (IN *)args.dv + key_at(of, w.s, w.group, row, args.dv_stride), of.value_size,
+                  args.dv_stride[3], args.whole_dv);
+#else
+        const view v = view_of(of, w.s, w.group, row);
+        if (v.query < w.s.queries)
+            write_row(w, sums.x[i / 2], i % 2, scale, (IN *)args.dq + query_at(w.s, v, args.dq_stride), of.size,
+                      args.dq_stride[3], args.whole_dq);
+#endif
+    }
+}
+
+/* The rows of the other side that the block's own rows from `first` on can see, or that can see them; begins with a whole
+ * tile. */
+DEVICE backward_range range_of(const cuda_attention_args &of, const sequence &s, int group, int first)
+{
+    backward_range range;
+    if (OF_KEYS) {
+        const backward_bounds bounds = {of.left, of.right, of.shift, s.queries, s.keys, of.bottom};
+        range = backward_queries(&bounds, first, SIDE);
+        range = {range.begin * of.ratio, range.end * of.ratio};
+    } else {
+        const reach seen = reach_of(of, s, group, first, SIDE);
+        range = {seen.from, seen.end};
+    }
+    range.begin = range.begin / WIDTH * WIDTH;
+    return range;
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) attention_backward_mma(const cuda_gradient_args args)
+{
+    SHARED_MEMORY(memory);
+    const cuda_attention_args &of = args.of;
+    const u32 blocks = (u32)(OF_KEYS ? args.key_blocks : of.blocks), lot = blockIdx.x / blocks, b = lot / (u32)of.groups;
+    const u32 place = blockIdx.x - lot * blocks, shared = shared_address(memory);
+    const int group = (int)(lot - b * of.groups), warp = (int)threadIdx.x / WARP;
+    const int first = (int)(OF_KEYS ? place : blocks - 1 - place) * SIDE; /* the longest first, if causal */
+    worker w = {sequence_of(of, (int)b), group, (int)threadIdx.x % WARP, first + warp * WARP_ROWS};
+    w.x = shared + warp * WARP_ROWS * X_PITCH;
+    w.y = shared + OWN_Y_AT + warp * WARP_ROWS * Y_PITCH;
+    const backward_range range = range_of(of, w.s, group, first);
+    own_rows own;
+    sums_of sums = {};
+    int stage = STAGES_AT, next = STAGES_AT + STAGE; /* where the tile at work is, and the one after it */
+    copy_own(args, w, first, shared);
+    copy_tile(args, w, range.begin, range.end, shared + stage);
+    copy_tile(args, w, range.begin + WIDTH, range.end, shared + next);
+    if (!OF_KEYS)
+        make_states(args, w, first, (state *)(memory + OWN_STATES_AT));
+    copy_wait<1>();
+    __syncthreads();
+    if (!OF_KEYS)
+        read_states(w, (const state *)(memory + OWN_STATES_AT) + warp * WARP_ROWS);
+    if (HELD) {
+        hold<HEAD, X_PITCH>(w, w.x, own.x);
+        hold<VALUES, Y_PITCH>(w, w.y, own.y);
+    }
+    for (int at = range.begin; at < range.end; at += WIDTH) {
+#pragma unroll 1
+        for (int column = 0; column < WIDTH; column += COLUMNS)
+            compute_columns(args, w, own, memory + stage, column, at + column, sums);
+        __syncthreads();
+        copy_tile(args, w, at + 2 * WIDTH, range.end, shared + stage);
+        copy_wait<1>();
+        __syncthreads();
+        const int read = stage;
+        stage = next;
+        next = read;
+    }
+    copy_wait<0>();
+    write_sums(args, w, sums);
+}

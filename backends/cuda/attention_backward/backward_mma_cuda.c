@@ -1,0 +1,124 @@
+/* Backward pass of attention on tensor cores of capability 8.0 and later: the row, its plans and launches. */
+#include "../attention/attention_cuda.h"
+#include "attention_backward_cuda.h"
+#include "backward_mma.h"
+#include "tenon/module/op/attention_backward.h"
+
+#include <float.h>
+#include <math.h>
+
+CUDA_TEXT_DECLARE(backward_schedule_h);
+CUDA_TEXT_DECLARE(attention_backward_mma_cu);
+static const cuda_text text_of_schedule = CUDA_TEXT(backward_schedule_h, "backward_schedule.h");
+static const cuda_text text_of_kernel =
+    CUDA_TEXT(attention_backward_mma_cu, "attention_backward_mma.cu");
+static const cuda_unit backward_unit = {
+    {CUDA_ATTENTION_MMA_PARTS, &cuda_text_of_gradient_args, &text_of_schedule, &text_of_kernel}};
+
+void cuda_backward_case(const tn_op *op, bool of_keys, char *options, cuda_case *out)
+{
+    const char *type = cuda_type_of(op->operand[TN_ATTENTION_BACKWARD_Q].dtype);
+    backward_variant variant;
+    cuda_backward_variant_of(op, of_keys, &variant);
+    snprintf(options, CUDA_BACKWARD_OPTIONS,
+             "-DIN=%s\n-DDTYPE=\"%s\"\n-DOF_KEYS=%d\n-DHEAD=%d\n-DVALUES=%d\n-DWARPS=%d\n"
+             "-DTILES=%d\n-DCOLUMNS=%d\n-DHELD=%d\n-DRESIDENT=%d\n-DDROPOUT=%d\n-DCOMPUTED=1\n"
+             "-default-device\n",
+             type, type, variant.of_keys, variant.size, variant.values, variant.warps,
+             variant.tiles, variant.columns, variant.held, variant.resident,
+             (op->uses & TN_ATTENTION_USES_DROPOUT) != 0);
+    *out = (cuda_case){&backward_unit, "attention_backward_mma", options};
+}
+
+typedef struct plan {
+    cuda_kernel *of_rows, *of_keys;
+} plan;
+
+static tn_status get_kernel(const tn_run *run, bool of_keys, cuda_kernel **out, tn_error *err)
+{
+    char options[CUDA_BACKWARD_OPTIONS];
+    cuda_case wanted;
+    cuda_backward_case(run->op, of_keys, options, &wanted);
+    return cuda_plan_kernel(run, wanted.unit, wanted.function, wanted.options, out, err);
+}
+
+static tn_status plan_gradients(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
+{
+    void *made = NULL;
+    tn_status status = cuda_plan_alloc(run, sizeof(plan), &made, out_bytes, err);
+    if (status)
+        return status;
+    plan *to = made;
+    status = get_kernel(run, false, &to->of_rows, err);
+    if (!status)
+        status = get_kernel(run, true, &to->of_keys, err);
+    if (status)
+        cuda_plan_release(run, made);
+    else
+        *out = made;
+    return status;
+}
+
+/* Converts to f32; out-of-range values saturate. */
+static float saturated(double x)
+{
+    return (float)fmin(fmax(x, -(double)FLT_MAX), (double)FLT_MAX);
+}
+
+static tn_status launch(const tn_run *run, bool of_keys, int64_t blocks, cuda_gradient_args *args,
+                        tn_error *err)
+{
+    const plan *made = run->plan;
+    backward_variant variant;
+    cuda_backward_variant_of(run->op, of_keys, &variant);
+    const cuda_launch launch = {.kernel = of_keys ? made->of_keys : made->of_rows,
+                                .blocks = (unsigned)blocks,
+                                .threads = cuda_backward_threads(&variant),
+                                .shared = cuda_backward_shared(&variant),
+                                .args = args,
+                                .stream = run->stream};
+    return cuda_kernel_launch(run->platform, run->device, &launch, err);
+}
+
+static tn_status run_gradients(const tn_run *run, tn_error *err)
+{
+    static const double log2_e = 1.4426950408889634;
+    cuda_gradient_args args = {0};
+    backward_shape shape;
+    cuda_backward_shape_of(run->op, &shape);
+    cuda_attention_put(run, &args.of);
+    cuda_gradients_put(run, &args);
+    args.of.blocks = (int)shape.row_blocks;
+    args.key_blocks = (int)shape.key_blocks;
+    args.padded_rows = (int)shape.padded_rows;
+    args.log2_scale = saturated(TN_PARAMS(run->op, attention)->scale * log2_e);
+    tn_status status = launch(run, false, shape.lots * shape.row_blocks, &args, err);
+    return status ? status : launch(run, true, shape.lots * shape.key_blocks, &args, err);
+}
+
+static const tn_dtype dtypes[] = {TN_BF16, TN_F16, 0};
+
+/* The result of a row or a key depends only on its own sequence. It was not run on a GPU yet: it is predicted to be slower than
+ * cuda.attention-backward.own, so it runs only where it is required. */
+const tn_kernel_row cuda_backward_mma_row = {
+    .struct_size = sizeof(tn_kernel_row),
+    .name = "cuda.attention-backward.mma",
+    .platform = "cuda",
+    .library = "nvrtc",
+    .backend = "FLASH_ATTN",
+    .op = TN_OP_ATTENTION_BACKWARD,
+    .version = 1,
+    .alignment = CUDA_VECTOR,
+    .dtypes = dtypes,
+    .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_BATCH_INVARIANT,
+    .honours = CUDA_GRADIENT_USES,
+    .free_dims = CUDA_ATTENTION_DIMS,
+    .flops_per_us = 0.98e7,
+    .bytes_per_us = 2.9e6,
+    .overhead_us = 9,
+    .admit = cuda_backward_admit,
+    .workspace = cuda_backward_workspace,
+    .plan = plan_gradients,
+    .plan_release = cuda_plan_release,
+    .run = run_gradients,
+};

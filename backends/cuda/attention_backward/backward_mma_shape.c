@@ -1,0 +1,174 @@
+/* Which variants of the kernel for gradients on tensor cores compute a problem, how it is split, and what it supports. */
+#include "../attention/attention_cuda.h"
+#include "../attention/decode_schedule.h"
+#include "backward_mma.h"
+#include "tenon/module/op/attention_backward.h"
+
+enum { STEP = 16, SIZE_MOST = 128, SIZE_SMALL = 64 };
+
+static int pitch_of(int size)
+{
+    return decode_pitch(size);
+}
+
+int cuda_backward_side(const backward_variant *variant)
+{
+    return STEP * variant->tiles * variant->warps;
+}
+
+unsigned cuda_backward_threads(const backward_variant *variant)
+{
+    return 32u * (unsigned)variant->warps;
+}
+
+unsigned cuda_backward_shared(const backward_variant *variant)
+{
+    return (unsigned)backward_shared_bytes(cuda_backward_side(variant), pitch_of(variant->size),
+                                           pitch_of(variant->values));
+}
+
+void cuda_backward_variant_of(const tn_op *op, bool of_keys, backward_variant *out)
+{
+    const tn_attention_op *at = TN_PARAMS(op, attention);
+    const int64_t greater = at->size > at->value_size ? at->size : at->value_size;
+    *out = (backward_variant){.of_keys = of_keys,
+                              .size = (int)cuda_round_up(at->size, STEP),
+                              .values = (int)cuda_round_up(at->value_size, STEP),
+                              .warps = greater <= SIZE_SMALL ? 4 : 8,
+                              .tiles = 1,
+                              .columns = BACKWARD_WIDTH,
+                              .held = !of_keys,
+                              .resident = greater <= SIZE_SMALL ? 3 : 1};
+}
+
+void cuda_backward_shape_of(const tn_op *op, backward_shape *out)
+{
+    const tn_attention_op *at = TN_PARAMS(op, attention);
+    const int64_t ratio = at->groups > 0 ? at->heads / at->groups : 0;
+    backward_variant of_rows, of_keys;
+    cuda_backward_variant_of(op, false, &of_rows);
+    cuda_backward_variant_of(op, true, &of_keys);
+    const int side = cuda_backward_side(&of_rows);
+    *out = (backward_shape){.lots = at->batch * at->groups,
+                            .row_blocks = cuda_tiles_along(at->queries * ratio, side),
+                            .key_blocks = cuda_tiles_along(at->keys, cuda_backward_side(&of_keys)),
+                            .padded_rows = cuda_round_up(at->queries * ratio, side)};
+}
+
+uint64_t cuda_backward_workspace(const tn_kernel_row *row, const tn_query *query)
+{
+    backward_shape shape;
+    (void)row;
+    cuda_backward_shape_of(query->op, &shape);
+    return (uint64_t)shape.lots * (uint64_t)shape.padded_rows * BACKWARD_STATE;
+}
+
+static tn_status admit_device(const tn_query *query, tn_refusal *why)
+{
+    enum { AMPERE = 80 };
+    const tn_device_properties *device = query->device;
+    const bool known = device && device->known & TN_DEVICE_KNOWS(capability);
+    const int64_t found = known ? device->capability.major * 10 + device->capability.minor : AMPERE;
+    return found >= AMPERE ? TN_OK
+                           : cuda_refuse(why, TN_REFUSE_DEVICE, "capability", AMPERE, found,
+                                         "capability times ten: it copies to shared memory ahead");
+}
+
+static tn_status admit_sizes(const tn_op *op, tn_refusal *why)
+{
+    const tn_attention_op *at = TN_PARAMS(op, attention);
+    const tn_status status = cuda_attention_admit_sizes(op, SIZE_MOST, why);
+    const int64_t less = at->size < at->value_size ? at->size : at->value_size;
+    const int64_t odd = at->size % DECODE_CHUNK ? at->size : at->value_size;
+    if (status)
+        return status;
+    if (odd % DECODE_CHUNK || less < DECODE_CHUNK)
+        return cuda_refuse(why, TN_REFUSE_SHAPE, "head size", DECODE_CHUNK,
+                           odd % DECODE_CHUNK ? odd : less,
+                           "head sizes must be multiples of 8: 16 bytes are copied at a time");
+    return TN_OK;
+}
+
+static tn_status admit_shared(const tn_query *query, tn_refusal *why)
+{
+    const int64_t most = query->device ? query->device->shared_memory_per_block : 0;
+    for (int of_keys = 0; of_keys < 2; of_keys++) {
+        backward_variant variant;
+        cuda_backward_variant_of(query->op, of_keys, &variant);
+        const int64_t needed = cuda_backward_shared(&variant);
+        if (most > 0 && needed > most)
+            return cuda_refuse(why, TN_REFUSE_DEVICE, "shared memory", needed, most,
+                               "smaller heads need less");
+    }
+    return TN_OK;
+}
+
+/* These operands are copied 16 bytes at a time. */
+static tn_status admit_operand(const tn_op *op, int32_t operand, const char *name, tn_refusal *why)
+{
+    const tn_layout *layout = &op->operand[operand];
+    if (layout->alignment < CUDA_VECTOR)
+        return tn_refuse(why, TN_REFUSE_ALIGNMENT, name, CUDA_VECTOR, layout->alignment);
+    for (int32_t d = 0; d < 4; d++) {
+        const int64_t stride = layout->stride[d];
+        if (layout->shape[d] == 1)
+            continue;
+        if (d == 3 ? stride != 1 : stride % DECODE_CHUNK)
+            return cuda_refuse(why, TN_REFUSE_STRIDE, name, d == 3 ? 1 : DECODE_CHUNK, stride,
+                               "rows must be contiguous, and strides multiples of 8 elements");
+    }
+    return TN_OK;
+}
+
+static tn_status admit_operands(const tn_op *op, tn_refusal *why)
+{
+    static const struct {
+        int32_t operand;
+        const char *name;
+    } copied[] = {{TN_ATTENTION_BACKWARD_Q, "q"},
+                  {TN_ATTENTION_BACKWARD_K, "k"},
+                  {TN_ATTENTION_BACKWARD_V, "v"},
+                  {TN_ATTENTION_BACKWARD_DOUT, "dout"}};
+    tn_status status = TN_OK;
+    for (size_t i = 0; !status && i < sizeof copied / sizeof copied[0]; i++)
+        status = admit_operand(op, copied[i].operand, copied[i].name, why);
+    return status;
+}
+
+static tn_status admit_blocks(const tn_op *op, tn_refusal *why)
+{
+    enum { MOST = 1 << 30 };
+    const tn_attention_op *at = TN_PARAMS(op, attention);
+    if (at->batch < 1 || at->heads < 1 || at->queries < 1 || at->keys < 1)
+        return cuda_refuse(why, TN_REFUSE_SHAPE, "elements", 1, 0, "the problem is empty");
+    const cuda_count shift = {"shift", at->shift < 0 ? -(at->shift + 1) : at->shift};
+    tn_status status = cuda_attention_admit_counts(op, why);
+    if (!status)
+        status = cuda_admit_counts(&shift, 1, MOST, "shift positions less", why);
+    if (status)
+        return status;
+    backward_shape shape;
+    cuda_backward_shape_of(op, &shape);
+    const int64_t most = shape.row_blocks > shape.key_blocks ? shape.row_blocks : shape.key_blocks;
+    const double blocks = (double)shape.lots * (double)most;
+    return blocks <= MOST ? TN_OK
+                          : cuda_refuse(why, TN_REFUSE_SHAPE, "blocks", MOST, (int64_t)blocks,
+                                        "split queries or the batch");
+}
+
+tn_status cuda_backward_admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
+{
+    (void)row;
+    tn_status status = admit_device(query, why);
+    if (!status)
+        status = admit_sizes(query->op, why);
+    if (!status)
+        status = admit_shared(query, why);
+    if (!status)
+        status = admit_blocks(query->op, why);
+    if (!status)
+        status = admit_operands(query->op, why);
+    if (!status)
+        status = cuda_attention_admit_numbers(query->op, why);
+    return status ? status : cuda_admit_alignment(query, why);
+}

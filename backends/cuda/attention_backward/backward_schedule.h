@@ -1,0 +1,61 @@
+/* Backward pass of attention on tensor cores: which rows of queries can see a block of keys, and where a block has its operands
+ * in shared memory. Compiled for the host, which tests it, and for the device. */
+#ifndef CUDA_BACKWARD_SCHEDULE_H
+#define CUDA_BACKWARD_SCHEDULE_H
+
+#ifdef __CUDACC__
+#define BACKWARD_CALL static __device__ __forceinline__
+#else
+#define BACKWARD_CALL static inline
+#endif
+
+/* Rows of the other side that a block copies at once, and how many of these are in shared memory at a time; bytes of the
+ * numbers of a row. */
+enum { BACKWARD_WIDTH = 64, BACKWARD_STAGES = 2, BACKWARD_STATE = 8 };
+
+/* The greatest bound by position, and the greatest shift: the kernels add a few of them. */
+#define BACKWARD_FAR ((long long)1 << 40)
+
+typedef struct backward_range {
+    int begin, end;
+} backward_range;
+
+/* Where positions are bounded, as in cuda_attention_args; queries and keys are those of the sequence. */
+typedef struct backward_bounds {
+    long long left, right, shift;
+    int queries, keys, bottom;
+} backward_bounds;
+
+BACKWARD_CALL long long backward_clamp(long long x, long long most)
+{
+    return x < 0 ? 0 : x > most ? most : x;
+}
+
+/* Returns the queries that see, by position, a key from `first` to before `first + count`: all others see none of these. */
+BACKWARD_CALL backward_range backward_queries(const backward_bounds *of, int first, int count)
+{
+    const long long place = of->shift + (of->bottom ? of->keys - of->queries : 0);
+    const int last = first + count < of->keys ? first + count : of->keys;
+    const long long low = of->right < 0 || of->right > BACKWARD_FAR ? 0 : first - of->right - place;
+    const long long high =
+        of->left < 0 || of->left > BACKWARD_FAR ? of->queries : last + of->left - place;
+    backward_range to;
+    to.begin = (int)backward_clamp(low, of->queries);
+    to.end = (int)backward_clamp(high, of->queries);
+    to.end = first >= of->keys || to.end < to.begin ? to.begin : to.end;
+    return to;
+}
+
+/* Bytes of shared memory: a block's own `side` rows of both operands, then the stages, then the numbers of its own rows. A stage
+ * has rows of both operands and their numbers. */
+BACKWARD_CALL int backward_stage_bytes(int head_pitch, int value_pitch)
+{
+    return BACKWARD_WIDTH * (head_pitch + value_pitch + BACKWARD_STATE);
+}
+BACKWARD_CALL int backward_shared_bytes(int side, int head_pitch, int value_pitch)
+{
+    return side * (head_pitch + value_pitch + BACKWARD_STATE) +
+           BACKWARD_STAGES * backward_stage_bytes(head_pitch, value_pitch);
+}
+
+#endif
