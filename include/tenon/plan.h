@@ -36,8 +36,8 @@ TN_API tn_status tn_plan_cache_state_get(const tn_context *context, tn_device *d
                                          tn_plan_cache_state *out, tn_error *err);
 
 /* Limits how many plans of an op are kept for a device, besides plan.cache_size; 0 keeps none. -1: the
- * limit that the op's setting has, which for fft on cuda is cuda.cufft_plan_cache.max_size; other ops
- * have none. Evicts the oldest plans beyond the limit at once. A new plan evicts only after it was
+ * limit that the op's setting has: for fft cpu.fft_plan_cache.max_size or cuda.cufft_plan_cache.max_size;
+ * other ops have none. Evicts the oldest plans beyond the limit at once. A new plan evicts only after it was
  * made. */
 TN_API tn_status tn_plan_cache_limit_set(tn_device *device, int32_t op, int64_t max_size,
                                          tn_error *err);

@@ -185,6 +185,9 @@
       "maximum workspace per call")                                                                \
     X(WORD, CPU_POOL, cpu_pool, "cpu.pool", pool, 0, 0, 0, "0.1",                                  \
       "which threads run loops: Tenon's own, or those of the OpenMP runtime loaded in the "        \
-      "process; one value for the whole process")
+      "process; one value for the whole process")                                                  \
+    X(INT, CPU_FFT_PLAN_CACHE_MAX_SIZE, cpu_fft_plan_cache_max_size,                               \
+      "cpu.fft_plan_cache.max_size", 0, 4096, 0, INT64_MAX, "0.1",                                 \
+      "FFT plans cached for the CPU; 0 disables the cache")
 
 #endif

@@ -267,13 +267,14 @@ static tni_plan *evict_plans(shelf *from, int64_t most, int64_t most_bytes, tni_
 static int64_t limit_of(const shelf *on, const tn_device *device, const tn_context *context,
                         int32_t op)
 {
-    const tni_op_class *class = tni_op_class_of(op);
+    const tni_plan_limit *limit = tni_op_class_of(op)->plan_limits;
     if (on && on->limits[op] > 0)
         return on->limits[op] - 1;
-    return class->plan_limit.platform &&
-                   strcmp(class->plan_limit.platform, device->platform->name) == 0
-               ? tn_setting_value(context, class->plan_limit.setting)
-               : -1;
+    for (; limit && limit->platform; limit++) {
+        if (strcmp(limit->platform, device->platform->name) == 0)
+            return tn_setting_value(context, limit->setting);
+    }
+    return -1;
 }
 
 /* Removes the oldest plans of an op until at most `most` are left, those that were not used since the last eviction

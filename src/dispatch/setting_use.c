@@ -118,9 +118,12 @@ static bool is_ordered_by(const trial *t, const tni_kernel *kernel)
 static bool class_has(const tni_op_class *class, tn_setting setting)
 {
     const tn_setting *at = class->settings;
+    const tni_plan_limit *limit = class->plan_limits;
     while (*at >= 0 && *at != setting)
         at++;
-    return *at >= 0 || (class->plan_limit.platform && class->plan_limit.setting == setting);
+    while (limit && limit->platform && limit->setting != setting)
+        limit++;
+    return *at >= 0 || (limit && limit->platform);
 }
 
 /* Whether the kernel itself queries the setting, makes its library log by it, or has a limit of its plans. */

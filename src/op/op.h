@@ -42,6 +42,12 @@ typedef struct tni_args_form {
     .size = TN_UP_TO(tn_##noun##_args, workspace_bytes), \
     .stream = offsetof(tn_##noun##_args, stream), .numbers = offsetof(tn_##noun##_args, first)
 
+/* A setting that limits how many of an op's plans a device of a platform keeps. */
+typedef struct tni_plan_limit {
+    const char *platform;
+    tn_setting setting;
+} tni_plan_limit;
+
 /* A kind of op. */
 typedef struct tni_op_class {
     int32_t kind;
@@ -57,10 +63,7 @@ typedef struct tni_op_class {
     bool may_be_in_place;        /* the output may be the first operand: same memory, same layout */
     int32_t group;               /* TNI_OPS_...: ops that read the same settings */
     const tn_setting *settings;  /* that are part of plan keys, ended by -1 */
-    struct {
-        const char *platform; /* NULL: none */
-        tn_setting setting;
-    } plan_limit; /* setting that limits how many of the op's plans a device of a platform keeps */
+    const tni_plan_limit *plan_limits;         /* ended by a platform of NULL; NULL: none */
     const char *const *uses;                   /* a name for each bit, NULL-terminated */
     const struct tni_elementwise *elementwise; /* of ops of that family; otherwise NULL */
     const struct tni_op_check *check;          /* how kernels are checked */

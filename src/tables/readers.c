@@ -24,6 +24,9 @@ static const tni_setting_reader elementwise = {"elementwise and row operators",
                                                tni_elementwise_settings, TNI_OPS_ELEMENTWISE};
 static const tni_setting_reader fft = {"fft", tni_fft_settings, TNI_OPS_FFT};
 static const tn_setting of_fft_plans[] = {TN_SETTING_CUDA_CUFFT_PLAN_CACHE_MAX_SIZE, -1};
+static const tn_setting of_cpu_fft_plans[] = {TN_SETTING_CPU_FFT_PLAN_CACHE_MAX_SIZE, -1};
+static const tni_setting_reader cpu_fft_plans = {"plans of fft", of_cpu_fft_plans,
+                                                 TNI_READS_ALWAYS};
 static const tni_setting_reader fft_plans = {"plans of fft", of_fft_plans, TNI_OPS_FFT};
 
 const tn_setting tni_settings_of_dispatch[] = {TN_SETTING_RULES,
@@ -52,5 +55,6 @@ const tni_setting_reader *const tni_setting_readers[] = {&tni_cpu_reader,
                                                          &elementwise,
                                                          &fft,
                                                          &fft_plans,
+                                                         &cpu_fft_plans,
                                                          &einsum,
                                                          NULL};

@@ -15,7 +15,7 @@ NEEDS = {"tenon.device_interface": ("torch",), "tenon.integrations.torch": ("tor
                           "tenon._torch_device", "tenon._op_overrides", "tenon._torch_guard", "tenon._wrappers"), ("torch",))}
 MODULES = ["tenon"] + [m.name for m in pkgutil.walk_packages(tenon.__path__, "tenon.")]
 WITH_EXAMPLES = ["tenon", *(f"tenon.{name}" for name in (
-    "backends", "backends.cuda", "backends.cudnn", "device_interface", "errors", "integrations.diffusers",
+    "backends", "backends.cpu", "backends.cuda", "backends.cudnn", "device_interface", "errors", "integrations.diffusers",
     "fft", "integrations.torch", "integrations.torch_fft", "integrations.scipy_fft", "integrations.transformers", "lock",
     "operators", "platforms", "platforms.attention", "platforms.interface", "settings"))]
 PUBLIC = [name for name in tenon.__all__ if name not in tenon._MODULES and callable(getattr(tenon, name))]

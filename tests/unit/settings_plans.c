@@ -400,6 +400,34 @@ static void show_cufft_plan_cache(void)
     assert_int_equal(most_plans_of_fft(), 7);
 }
 
+/* Returns how many plans of fft the processor keeps after six lengths, and checks that their memory is bounded too. */
+static int64_t plans_of_six_lengths(void)
+{
+    tn_plan_cache_state s = {.struct_size = sizeof s};
+    tn_device *cpu = NULL;
+    tn_error err;
+    assert_int_equal(tn_device_get("cpu:0", &cpu, &err), TN_OK);
+    tn_plan_cache_clear(cpu, TN_OP_FFT);
+    for (int i = 0; i < 6; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "fft:c64:shape=4x%d@cpu:0", 2048 << i);
+        assert_int_equal(tn_prepare(NULL, text, &err), TN_OK);
+    }
+    assert_int_equal(tn_plan_cache_state_get(NULL, cpu, TN_OP_FFT, &s, &err), TN_OK);
+    assert_true(s.size <= s.max_size);
+    assert_int_equal(s.bytes > 0, s.size > 0);
+    return s.size;
+}
+
+static void show_cpu_fft_plan_cache(void)
+{
+    assert_int_equal(plans_of_six_lengths(), 6);
+    set("cpu.fft_plan_cache.max_size=2");
+    assert_int_equal(plans_of_six_lengths(), 2);
+    set("cpu.fft_plan_cache.max_size=0");
+    assert_int_equal(plans_of_six_lengths(), 0);
+}
+
 static void show_crossing(void)
 {
     tn_device *cpu = NULL;
@@ -424,6 +452,7 @@ static const struct {
     {TN_SETTING_PLAN_CACHE_SIZE, show_cache_size},
     {TN_SETTING_PLAN_CACHE_BYTES, show_cache_bytes},
     {TN_SETTING_CUDA_CUFFT_PLAN_CACHE_MAX_SIZE, show_cufft_plan_cache},
+    {TN_SETTING_CPU_FFT_PLAN_CACHE_MAX_SIZE, show_cpu_fft_plan_cache},
     {TN_SETTING_PLAN_ONLY_PREPARED, show_only_prepared},
     {TN_SETTING_DEBUG_SYNC, show_sync},
     {TN_SETTING_DEBUG_SAMPLE, show_sample},

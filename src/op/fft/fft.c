@@ -340,6 +340,10 @@ static void free_dims(tn_op *op, uint64_t dims)
 /* By bit of TN_FFT_USES_.... */
 static const char *const uses_words[] = {"strides", "broadcast", "real", "in-place", "dims", NULL};
 
+static const tni_plan_limit plan_limits[] = {{"cpu", TN_SETTING_CPU_FFT_PLAN_CACHE_MAX_SIZE},
+                                             {"cuda", TN_SETTING_CUDA_CUFFT_PLAN_CACHE_MAX_SIZE},
+                                             {NULL, -1}};
+
 const tni_op_class tni_fft_class = {
     .kind = TN_OP_FFT,
     .word = "fft",
@@ -356,7 +360,7 @@ const tni_op_class tni_fft_class = {
     .may_be_in_place = true,
     .group = TNI_OPS_FFT,
     .settings = tni_fft_settings,
-    .plan_limit = {"cuda", TN_SETTING_CUDA_CUFFT_PLAN_CACHE_MAX_SIZE},
+    .plan_limits = plan_limits,
     .uses = uses_words,
     .parse = parse_fft,
     .validate = validate_fft,

@@ -15,10 +15,11 @@ import warnings
 from ctypes import byref, c_int32
 from typing import Any
 
-from .. import _abi, _arrays, _devices, _given, errors, settings
-from .._handles import call, take
+from .. import _abi, _arrays, settings
+from .._handles import call
 from .._library import lib, text
 from . import _views
+from ._plan_cache import PlanCache
 
 _REDUCTIONS = ("allow_fp16_reduced_precision_reduction", "allow_bf16_reduced_precision_reduction")
 _SWITCHES = ("allow_tf32", "allow_fp16_accumulation", "prefer_cublaslt_grouped_gemm", "fp32_precision",
@@ -53,75 +54,8 @@ class _Matmul:
         settings.set({f"cuda.matmul.{name}": pair[0], f"cuda.matmul.{name}_split_k": (*pair, True)[1]})
 
 
-_FFT = 14  # TN_OP_FFT
-_MAX_SIZE = "cuda.cufft_plan_cache.max_size"
-
-
-class _PlanCache:
-    """FFT plans that are kept for one of CUDA's devices: `cufft_plan_cache[1]`, or without an index the current one.
-
-    Without such a device, `max_size` is the setting, which all devices start with, and no plans are kept.
-    """
-
-    __slots__ = ("_index",)
-
-    def __init__(self, index: int | None = None) -> None:
-        self._index = index
-
-    def __getitem__(self, device: Any) -> _PlanCache:
-        if self._index is not None:
-            raise TypeError(f"cufft_plan_cache[{self._index}] is the cache of one device and has no index")
-        index = _devices.index_among(lambda: ["cuda"], device, "cuda")
-        count = self._count()
-        if index is None or not 0 <= index < count:
-            raise errors.invalid(f"cufft_plan_cache: expected 0 <= device index < {count}, but got device with index "
-                                 f"{index}")
-        return _PlanCache(index)
-
-    @staticmethod
-    def _count() -> int:
-        return max(int(lib.tn_platform_device_count(take(lib.tn_platform_get, b"cuda"))), 0)
-
-    def _device(self) -> int | None:
-        """The device's address, or None without a device."""
-        if self._count() == 0:
-            return None
-        platform = take(lib.tn_platform_get, b"cuda")
-        index = max(int(lib.tn_device_current(platform)), 0) if self._index is None else self._index
-        return take(lib.tn_platform_device_get, platform, index)
-
-    def _state(self) -> Any:
-        out = _abi.PlanCacheState()
-        call(lib.tn_plan_cache_state_get, settings.context(), self._device(), _FFT, byref(out))
-        return out
-
-    @property
-    def size(self) -> int:
-        """How many plans are kept now."""
-        return 0 if self._device() is None else int(self._state().size)
-
-    @property
-    def max_size(self) -> int:
-        """How many are kept at most; 0 keeps none. A smaller number evicts the oldest at once."""
-        return int(settings.get(_MAX_SIZE) or 0) if self._device() is None else int(self._state().max_size)
-
-    @max_size.setter
-    def max_size(self, value: int) -> None:
-        device = self._device()
-        if device is None:
-            settings.set(_MAX_SIZE, value)
-        else:
-            call(lib.tn_plan_cache_limit_set, device, _FFT, _given.number("max_size", value, 0, 2**63 - 2))
-
-    def clear(self) -> None:
-        """Forgets all plans; those in use end with their last call."""
-        device = self._device()
-        if device is not None:
-            lib.tn_plan_cache_clear(device, _FFT)
-
-
 matmul = _Matmul()
-cufft_plan_cache = _PlanCache()
+cufft_plan_cache = PlanCache("cuda", "cufft_plan_cache")
 
 
 def _preferred(key: str, library: str | None) -> str:
