@@ -73,7 +73,7 @@ def unpack_wheel(folder):
     subprocess.run([sys.executable, "-m", "compileall", "-q", os.path.join(folder, "tenon")], check=True)  # as pip does
     for path in glob.glob(os.path.join(folder, "tenon", "lib", "**", "*"), recursive=True):
         os.chmod(path, 0o755)  # so does it
-    os.environ["PYTHONPATH"] = folder
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (folder, os.environ.get("PYTHONPATH"))))
 
 
 def elapsed(*command):

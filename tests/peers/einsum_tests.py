@@ -33,7 +33,6 @@ EXCUSED = {
         "expects dp to search within the limit; a path of Tenon's ends in one step at the first result beyond it",
     OPT_EINSUM + "test_paths.test_optimal_edge_cases":
         "expects a search within the limit; a path of Tenon's ends in one step at the first result beyond it",
-    OPT_EINSUM + "test_sharing.test_partial_sharing": "counts the results that two equations share along opt_einsum's own paths",
 }
 
 

@@ -15,18 +15,18 @@ Peer = collections.namedtuple("Peer", "plugin package tests options")
 
 
 def run_tests(scratch, name, tests, options, **variables):
-    """The names of the tests that passed."""
+    """The names of the tests that passed, which begin with the package's name wherever this repository is."""
     results, log = (os.path.join(scratch, name + end) for end in (".xml", ".log"))
+    site = tests.partition("site-packages")[0] + "site-packages"
     command = [sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", *options, "--junitxml", results,
-               "--continue-on-collection-errors", tests]
+               "--rootdir", site, "--continue-on-collection-errors", tests]
     with open(log, "w", encoding="utf-8") as to:
         subprocess.run(command, env={**os.environ, **variables}, cwd=scratch, stdout=to, stderr=to, check=False)
     if not os.path.exists(results):
         with open(log, encoding="utf-8") as written:
             raise SystemExit(written.read()[-4000:])
     cases = xml.etree.ElementTree.parse(results).getroot().iter("testcase")
-    return {f'{name.partition("site-packages.")[2] or name}.{case.get("name")}'
-            for case in cases if (name := case.get("classname")) and len(case) == 0}
+    return {f'{case.get("classname")}.{case.get("name")}' for case in cases if case.get("classname") and len(case) == 0}
 
 
 def compare(build, scratch, peer, excused_tests):
