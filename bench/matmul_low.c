@@ -1,7 +1,8 @@
 /* i8 and bf16 products compared with f32 products of the same size, all by the CPU's own kernels
  * and on the same number of threads: i8 by dot products of bytes is promised to be three times as
- * fast. bf16 by AMX is also compared with oneDNN if that is installed, and with PyTorch by
- * bench/peers/bench_torch_matmul.py. Rows are called as the dispatcher calls them. */
+ * fast, and bf16 by bfmmla two and a half times. bf16 by AMX is also compared with oneDNN if that
+ * is installed, and with PyTorch by bench/peers/bench_torch_matmul.py. Rows are called as the
+ * dispatcher calls them. */
 #include "harness.h"
 #include "host.h"
 
@@ -127,10 +128,13 @@ static void run(void *user, int64_t times)
     }
 }
 
-static const char *const own_f32[] = {"cpu.matmul.avx512", "cpu.matmul.avx2", NULL};
-static const char *const own_i8[] = {"cpu.matmul.i8.avx512_vnni", "cpu.matmul.i8.avx_vnni", NULL};
+static const char *const own_f32[] = {"cpu.matmul.avx512", "cpu.matmul.avx2", "cpu.matmul.neon",
+                                      NULL};
+static const char *const own_i8[] = {"cpu.matmul.i8.avx512_vnni", "cpu.matmul.i8.avx_vnni",
+                                     "cpu.matmul.i8.neon_i8mm", "cpu.matmul.i8.neon_dotprod", NULL};
 static const char *const amx_i8[] = {"cpu.matmul.i8.amx", NULL};
 static const char *const amx_bf16[] = {"cpu.matmul.bf16.amx", NULL};
+static const char *const neon_bf16[] = {"cpu.matmul.bf16.neon_bf16", NULL};
 static const char *const onednn_bf16[] = {"cpu.matmul.onednn.bf16", NULL};
 
 /* Compares one kernel with another, for the same sizes. */
@@ -182,6 +186,8 @@ int main(void)
         compare("i8 1024 cubed, beside f32", own_i8, TN_I8, own_f32, TN_F32, 1024, 3);
         compare("i8 2048 cubed, beside f32", own_i8, TN_I8, own_f32, TN_F32, 2048, 3);
         compare("i8 2048 cubed, AMX", amx_i8, TN_I8, own_f32, TN_F32, 2048, 6);
+        compare("bf16 1024 cubed, bfmmla", neon_bf16, TN_BF16, own_f32, TN_F32, 1024, 2.5);
+        compare("bf16 2048 cubed, bfmmla", neon_bf16, TN_BF16, own_f32, TN_F32, 2048, 2.5);
         compare("bf16 1024 cubed, AMX", amx_bf16, TN_BF16, own_f32, TN_F32, 1024, 4);
         compare("bf16 2048 cubed, AMX", amx_bf16, TN_BF16, own_f32, TN_F32, 2048, 4);
         compare("bf16 2048 cubed, AMX, beside oneDNN", amx_bf16, TN_BF16, onednn_bf16, TN_BF16,

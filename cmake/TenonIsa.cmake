@@ -12,8 +12,9 @@
 #
 # compiles one file once per instruction set (and per dtype): for each, a file NAME[_DTYPE]_ISA.c in
 # the build folder that includes the template is added to TARGET as tenon_isa_sources does it, with
-# ISA defined as the set's name and, for DTYPE f32, REAL_F32. The set `plain` has no flags and is
-# there on every processor. Files of their own, unlike an object library for each set, keep the
+# ISA defined as the set's name and, for DTYPE f32, REAL_F32. The set tenon_isa_base is what every
+# processor of the architecture has: `neon` on aarch64, elsewhere `plain`, which is portable C. It
+# has no flags and needs no bits. Files of their own, unlike an object library for each set, keep the
 # flags, names of objects and entries of the compilation database apart in one target.
 #
 # What an object for an instruction set must keep to, as it may not run before its bits are checked:
@@ -28,10 +29,13 @@ include(CheckCSourceCompiles)
 
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
   set(tenon_isa_processor x86)
+  set(tenon_isa_base plain)
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64|ARM64)$")
   set(tenon_isa_processor arm)
+  set(tenon_isa_base neon)
 else()
   set(tenon_isa_processor none)
+  set(tenon_isa_base plain)
 endif()
 
 macro(tenon_isa_define processor isa)
@@ -62,10 +66,10 @@ tenon_isa_define(x86 amx FLAGS ${flags_avx512} -mavx512bf16 -mamx-tile -mamx-int
                          TRY "${try_amx}")
 # gcc 12 has SHA-2 in `crypto` only; no compiler makes up the AES instructions that come with it.
 tenon_isa_define(arm arm_sha2 FLAGS -march=armv8-a+crypto NEEDS NEON ARM_SHA2)
-tenon_isa_define(arm arm_fp16 FLAGS -march=armv8.2-a+fp16 NEEDS NEON ARM_FP16)
-tenon_isa_define(arm arm_dotprod FLAGS -march=armv8.2-a+dotprod NEEDS NEON ARM_DOTPROD)
-tenon_isa_define(arm arm_bf16 FLAGS -march=armv8.2-a+bf16 NEEDS NEON ARM_BF16)
-tenon_isa_define(arm arm_i8mm FLAGS -march=armv8.2-a+i8mm NEEDS NEON ARM_I8MM)
+tenon_isa_define(arm neon_fp16 FLAGS -march=armv8.2-a+fp16 NEEDS NEON ARM_FP16)
+tenon_isa_define(arm neon_dotprod FLAGS -march=armv8.2-a+dotprod NEEDS NEON ARM_DOTPROD)
+tenon_isa_define(arm neon_bf16 FLAGS -march=armv8.2-a+bf16 NEEDS NEON ARM_BF16)
+tenon_isa_define(arm neon_i8mm FLAGS -march=armv8.2-a+dotprod+i8mm NEEDS NEON ARM_DOTPROD ARM_I8MM)
 tenon_isa_define(arm sve FLAGS -march=armv8.2-a+sve NEEDS NEON ARM_FP16 SVE)
 tenon_isa_define(arm sve2 FLAGS -march=armv8.2-a+sve2 NEEDS NEON ARM_FP16 SVE SVE2)
 
@@ -137,7 +141,7 @@ function(tenon_isa_template target template)
   endif()
   foreach(isa IN LISTS arg_ISA)
     set(possible TRUE)
-    if(NOT isa STREQUAL "plain")
+    if(NOT isa STREQUAL tenon_isa_base)
       tenon_isa_check(${isa} possible)
     endif()
     if(NOT possible)
@@ -157,7 +161,7 @@ function(tenon_isa_template target template)
            "#include \"${template}\" /* NOLINT(bugprone-suspicious-include) */\n")
       set_property(SOURCE "${file}" TARGET_DIRECTORY ${target}
                    PROPERTY COMPILE_DEFINITIONS "${definitions}")
-      if(isa STREQUAL "plain")
+      if(isa STREQUAL tenon_isa_base)
         target_sources(${target} PRIVATE "${file}")
       else()
         tenon_isa_sources(${target} ${isa} "${file}")

@@ -6,6 +6,7 @@
  *     r   the rest itself: must be read as nothing, unless it happens to be valid
  *     f   the original with changed bytes: two bytes for the offset and one for the change,
  *         repeated; must be read as nothing, unless the changes cancel out */
+#include "../tests/base_isa.h"
 #include "os/sha256.h"
 #include "policy/admission/admission_store.h"
 #include "policy/tuning/selection.h"
@@ -73,6 +74,12 @@ static void read_file(entry *e)
     require(fclose(file) == 0 && e->size > HEADER && e->size < FILE_MOST);
 }
 
+#if defined(__aarch64__)
+#define OWN "cpu.fill.neon"
+#else
+#define OWN "cpu.fill.plain"
+#endif
+
 int LLVMFuzzerInitialize(int *count, char ***arguments)
 {
     const char *parent = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
@@ -84,7 +91,7 @@ int LLVMFuzzerInitialize(int *count, char ***arguments)
     question = (tni_question){.context = tni_context_current(), .op = &op};
     require(!tni_problem_parse("fill:f32:shape=77,value=1", &op, none, sizeof none, NULL) &&
             !tn_device_get("cpu:0", &question.device, NULL) &&
-            !tni_kernel_find("cpu.fill.plain", &kernel, NULL));
+            !tni_kernel_find("cpu.fill." BASE_ISA, &kernel, NULL));
     const tni_timed timed = {.kernel = kernel, .library_version = -1, .ns = 123456};
     require(!tni_times_keep(&question, &timed, 1, NULL) &&
             !tni_trust_store(&(tni_exam){kernel, question.device, -1, NULL}, &passed, true, NULL));

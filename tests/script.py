@@ -8,6 +8,7 @@ with 77.
 """
 
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -96,6 +97,11 @@ def run(*command, env=None, **options):
     return subprocess.run(
         command, env=environment() if env is None else env, check=False, text=True, errors="replace",
         **options)
+
+
+def base_isa():
+    """The instruction set that every processor of this architecture has, as kernels are named for it."""
+    return "neon" if platform.machine() in ("aarch64", "arm64") else "plain"
 
 
 def find_programs(*names):

@@ -13,6 +13,7 @@ import script
 
 MATMUL = "matmul:f32:m=48,n=40,k=24,tb=1"
 SOFTMAX = "softmax:f32:shape=8x64"
+BASE = f"cpu.softmax.{script.base_isa()}"
 VERDICTS = ["chosen", "admitted", "untested", "refused", "quarantined"]
 
 
@@ -68,9 +69,9 @@ class Document(Case):
 
     def test_what_runs_now_and_what_once_tested(self):
         """No verdict contradicts it, and the text has the same words."""
-        asked = ("--set", "admission=always", "--set", "rules=prefer:cpu.softmax.plain", SOFTMAX)
+        asked = ("--set", "admission=always", "--set", f"rules=prefer:{BASE}", SOFTMAX)
         document = self.document(*asked)
-        now, later = "cpu.softmax.ref", "cpu.softmax.plain"
+        now, later = "cpu.softmax.ref", BASE
         self.assertEqual([document[key] for key in ("runs_now", "runs_once_tested", "chosen")], [now, later, later])
         verdicts = {row["kernel"]: row["verdict"] for row in document["candidates"]}
         self.assertEqual((verdicts[now], verdicts[later]), ("admitted", "untested"))
@@ -379,7 +380,7 @@ class DryRun(Case):
         before = self.document(SOFTMAX)["chosen"]
         document = self.document("--set", "cpu.isa_mask=baseline", SOFTMAX)
         self.assertEqual(document["without_set"]["chosen"], before)
-        self.assertIn(document["chosen"], ("cpu.softmax.plain", "cpu.softmax.ref"))
+        self.assertIn(document["chosen"], (BASE, "cpu.softmax.ref"))
 
     def test_libraries_keep_to_the_level_of_instructions(self):
         own = re.search(r"level\s([\w-]+),", self.text(SOFTMAX))[1]
@@ -507,7 +508,7 @@ class Text(Case):
         folder = self.place(*(f"folder-{i}-{'x' * 40}" for i in range(6)))
         os.makedirs(folder)
         lock = os.path.join(folder, "a.lock")
-        script.run(script.build.tenon, "lock", "write", lock, SOFTMAX, "--set", "rules=require:cpu.softmax.plain",
+        script.run(script.build.tenon, "lock", "write", lock, SOFTMAX, "--set", f"rules=require:{BASE}",
                    env=script.environment(TENON_CACHE=self.place("cache")))
         damaged, missing = script.write_text(os.path.join(folder, "b.lock"), "checksum = x\n"), lock + ".none"
         for path in (lock, damaged, missing):

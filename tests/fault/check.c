@@ -2,6 +2,7 @@
  * does without, and nothing is left behind. */
 #include "fault.h"
 
+#include "base_isa.h"
 #include "policy/admission/admission_store.h"
 #include "policy/admission/notes.h"
 #include "settings/context.h"
@@ -98,7 +99,7 @@ static tn_status examine(const char *name)
 /* A kernel of Tenon's own that nobody has tested yet. */
 static tn_status test_once(void)
 {
-    return examine("cpu.fill.plain");
+    return examine("cpu.fill." BASE_ISA);
 }
 
 static tn_status test_odd_once(void)

@@ -2,6 +2,7 @@
  * front door: rules choose the kernel, everything else is as in any call. */
 #include "test.h"
 
+#include "base_isa.h"
 #include "os/cpu.h"
 #include "tenon/tenon.h"
 
@@ -19,15 +20,15 @@ static const struct {
               {"cpu.matmul.onednn", {TN_F32}},
               {"cpu.matmul.avx512", {TN_F32, TN_F64}},
               {"cpu.matmul.avx2", {TN_F32, TN_F64}},
-              {"cpu.matmul.plain", {TN_F32, TN_F64}},
+              {"cpu.matmul." BASE_ISA, {TN_F32, TN_F64}},
               {"cpu.matmul.onednn.bf16", {TN_BF16}},
               {"cpu.matmul.bf16.amx", {TN_BF16}},
               {"cpu.matmul.bf16.avx512_bf16", {TN_BF16}},
-              {"cpu.matmul.bf16.plain", {TN_BF16}},
+              {"cpu.matmul.bf16." BASE_ISA, {TN_BF16}},
               {"cpu.matmul.onednn.int8", {TN_I8}},
               {"cpu.matmul.i8.amx", {TN_I8}},
               {"cpu.matmul.i8.avx512_vnni", {TN_I8}},
-              {"cpu.matmul.i8.plain", {TN_I8}}};
+              {"cpu.matmul.i8." BASE_ISA, {TN_I8}}};
 enum { RIVALS = sizeof rivals / sizeof rivals[0] };
 
 static tn_context *context_for(const char *kernel)

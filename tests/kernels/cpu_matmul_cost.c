@@ -2,6 +2,7 @@
  * for far more work: which way a kernel goes changes with the shape, and the next one may be the faster. */
 #include "test.h"
 
+#include "base_isa.h"
 #include "dispatch/dispatch.h"
 #include "tenon/module/kernel.h"
 #include "tenon/tenon.h"
@@ -171,7 +172,7 @@ static void small_products_on_arm_are_ours(void **state)
                               .m = cases[i].m,
                               .n = cases[i].n,
                               .k = cases[i].k};
-            const double own = predict("cpu.matmul.plain", &it, TN_CPU_BIT(NEON));
+            const double own = predict("cpu.matmul." BASE_ISA, &it, TN_CPU_BIT(NEON));
             const double library = predict("cpu.matmul.openblas", &it, TN_CPU_BIT(NEON));
             if ((own < library) != cases[i].ours)
                 fail_msg("%s m=%lld n=%lld k=%lld: %g us of our own, %g of OpenBLAS", it.dtype,
@@ -181,7 +182,7 @@ static void small_products_on_arm_are_ours(void **state)
 #if defined(__aarch64__)
     const shape tiny = {.dtype = "f32", .more = "", .m = 16, .n = 16, .k = 16};
     tn_decision *d = explain(&tiny);
-    assert_string_equal(tn_decision_chosen(d)->kernel, "cpu.matmul.plain");
+    assert_string_equal(tn_decision_chosen(d)->kernel, "cpu.matmul." BASE_ISA);
     tn_decision_release(d);
 #endif
 }

@@ -4,13 +4,14 @@
  * are named. */
 #include "cpu_edge.h"
 
+#include "base_isa.h"
 #include "params.h"
 #include "tenon/tenon.h"
 
 /* Of bf16 rows whose instructions take subnormal numbers as 0. */
 static bool flushes(const tn_kernel_row *row)
 {
-    return strstr(row->name, ".amx") || strstr(row->name, ".avx512_bf16");
+    return strstr(row->name, ".amx") || strstr(row->name, "_bf16");
 }
 
 static bool is_low(const tn_kernel_row *row)
@@ -478,7 +479,7 @@ static void fill_signs(cpu_case *it)
 static void check_slabs(const tn_kernel_row *row)
 {
     static const int64_t sizes[][2] = {{20, 1100}, {1100, 20}};
-    for (int c = 0; c < 4 && !strstr(row->name, ".plain"); c++) {
+    for (int c = 0; c < 4 && !strstr(row->name, "." BASE_ISA); c++) {
         const bool bytes = row->dtypes[0] == TN_I8;
         const shapes s = {bytes && c / 2 ? TN_F32 : usual_out(row->dtypes[0]),
                           sizes[c % 2][0],

@@ -2,6 +2,7 @@
  * of the test's own. */
 #include "test.h"
 
+#include "base_isa.h"
 #include "scratch.h"
 
 #include "os/thread.h"
@@ -234,7 +235,7 @@ static void explanations_say_what_runs(void **state)
     static const char described[] = "matmul:f32:m=4,n=4,k=4@described:0";
     static const char softmax[] = "softmax:f32:shape=4x8@cpu:0";
     const tn_change tested[] = {tn_with_admission(TN_ADMISSION_ALWAYS),
-                                tn_with_rules(TN_PREFER, "cpu.softmax.plain")};
+                                tn_with_rules(TN_PREFER, "cpu.softmax." BASE_ISA)};
     const tn_change nothing = tn_with_rules(TN_FORBID, "softmax/platform:cpu");
     tn_context *always = NULL, *none = NULL;
     tn_error err;
@@ -242,11 +243,11 @@ static void explanations_say_what_runs(void **state)
     assert_runs(NULL, described, "nothing", "described.matmul.plain");
     assert_int_equal(tn_context_derive(NULL, tested, 2, &always, &err), TN_OK);
     assert_int_equal(tn_context_derive(always, &nothing, 1, &none, &err), TN_OK);
-    assert_runs(always, softmax, "cpu.softmax.ref", "cpu.softmax.plain");
+    assert_runs(always, softmax, "cpu.softmax.ref", "cpu.softmax." BASE_ISA);
     assert_runs(none, softmax, "nothing", "nothing");
     if (tn_prepare(always, softmax, &err))
         fail_msg("%s", err.message);
-    assert_runs(always, softmax, "cpu.softmax.plain", "nothing");
+    assert_runs(always, softmax, "cpu.softmax." BASE_ISA, "nothing");
     assert_null(tn_decision_runs_now(NULL));
     assert_null(tn_decision_runs_once_tested(NULL));
     tn_context_release(none);

@@ -2,6 +2,7 @@
  * counts for nothing. Verdicts on kernels, and times that were measured. */
 #include "test.h"
 
+#include "base_isa.h"
 #include "scratch.h"
 
 #include "policy/admission/admission_store.h"
@@ -218,7 +219,7 @@ int main(void)
     question = (tni_question){.context = tni_context_current(), .op = &op};
     if (tni_problem_parse("fill:f32:shape=77,value=1", &op, none, sizeof none, &err) ||
         tn_device_get("cpu:0", &question.device, &err) ||
-        tni_kernel_find("cpu.fill.plain", &kernel, &err) || tn_log_set(&sink, &err))
+        tni_kernel_find("cpu.fill." BASE_ISA, &kernel, &err) || tn_log_set(&sink, &err))
         return 1;
     int failed = run_suite("unit.kept", tests);
     scratch_remove(scratch);

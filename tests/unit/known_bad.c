@@ -147,6 +147,28 @@ static void only_what_is_part_of_tenon_is_vouched_for(void **state)
     assert_false(tni_tested(make(&room, "cpu.matmul.x", "mkl", ""), cpu, 321));
 }
 
+static void instruction_sets_are_left_out(void **state)
+{
+    static const char text[] = "[a]\nlibrary = none\nwithout = neon_bf16, amx\n";
+    static const struct {
+        const char *kernel;
+        bool found;
+    } cases[] = {{"cpu.matmul.neon", true},         {"cpu.matmul.bf16.neon_bf16", false},
+                 {"cpu.attention.bf16.amx", false}, {"cpu.attention.bf16.avx512_bf16", true},
+                 {"cpu.matmul.bf16.neon", true},    {"amx", true}};
+    tni_notes notes = {0};
+    made_up room;
+    (void)state;
+    assert_int_equal(tni_notes_parse(text, sizeof text - 1, "t", &notes, NULL), TN_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const tni_kernel *kernel = make(&room, cases[i].kernel, NULL, "");
+        const bool found = tni_notes_find(&notes, kernel, NULL, "cpu", "", -1) != NULL;
+        if (found != cases[i].found)
+            fail_msg("%s: %d", cases[i].kernel, found);
+    }
+    tni_notes_release(&notes);
+}
+
 static void users_list_counts_too(void **state)
 {
     tn_refusal why = {.struct_size = sizeof why};
@@ -233,6 +255,7 @@ int main(void)
         cmocka_unit_test(findings_hold_on_one_side_of_an_edge),
         cmocka_unit_test(shipped_lists_can_be_read),
         cmocka_unit_test(only_what_is_part_of_tenon_is_vouched_for),
+        cmocka_unit_test(instruction_sets_are_left_out),
         cmocka_unit_test(users_list_counts_too),
         cmocka_unit_test(versions_are_numbers_or_have_points),
         cmocka_unit_test(what_is_wrong_is_said_with_its_place),

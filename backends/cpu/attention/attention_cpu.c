@@ -82,8 +82,13 @@ static const tni_at_back_set *back_set_for(const tn_op *op, const tni_at_back_se
                                                  .workspace = workspace_back_##isa,                \
                                                  .run = run_back_##isa};
 
+#if defined(__aarch64__)
+FORWARD(neon, 0, 1e4, 8e3)
+BACKWARD(neon, 0, 1e4, 8e3)
+#else
 FORWARD(plain, 0, 1e4, 8e3)
 BACKWARD(plain, 0, 1e4, 8e3)
+#endif
 #if defined(TENON_ISA_AVX2)
 FORWARD(avx2, TENON_ISA_AVX2, 5e4, 1e4)
 BACKWARD(avx2, TENON_ISA_AVX2, 5e4, 1e4)
@@ -110,8 +115,13 @@ BACKWARD(avx512, TENON_ISA_AVX512, 1e5, 1e4)
     LOW(type, isa, needs, &tni_at_##type##_##isa, tni_at_f32_avx512, tni_at_half_##type##_avx512, \
         flops, bytes)
 
+#if defined(__aarch64__)
+WIDENED(bf16, neon, 0, 1e4, 4e3)
+WIDENED(f16, neon, 0, 1e4, 4e3)
+#else
 WIDENED(bf16, plain, 0, 1e4, 4e3)
 WIDENED(f16, plain, 0, 1e4, 4e3)
+#endif
 #if defined(TENON_ISA_AVX2)
 WIDENED(bf16, avx2, TENON_ISA_AVX2, 5e4, 1e4)
 WIDENED(f16, avx2, TENON_ISA_AVX2, 5e4, 1e4)
@@ -138,8 +148,13 @@ DIRECT(bf16, amx, TENON_ISA_AMX, 6e5, 1e4)
         .base = &tni_at_back_f32_##isa,                                                        \
         .half = &tni_at_half_##type##_##isa};
 
+#if defined(__aarch64__)
+LOW_BACKWARD(bf16, neon, 0, 1e4, 4e3)
+LOW_BACKWARD(f16, neon, 0, 1e4, 4e3)
+#else
 LOW_BACKWARD(bf16, plain, 0, 1e4, 4e3)
 LOW_BACKWARD(f16, plain, 0, 1e4, 4e3)
+#endif
 #if defined(TENON_ISA_AVX2)
 LOW_BACKWARD(bf16, avx2, TENON_ISA_AVX2, 5e4, 1e4)
 LOW_BACKWARD(f16, avx2, TENON_ISA_AVX2, 5e4, 1e4)
@@ -176,7 +191,11 @@ LOW_BACKWARD(f16, avx512, TENON_ISA_AVX512, 1e5, 1e4)
     MATH_ROW(math16, dtypes_bf16, NUMERICS | TN_NUM_REDUCED_REDUCTION, isa, needs, flops, bytes, \
              avx512, .narrow = true, .own = &tni_mm_bf16_##isa)
 
+#if defined(__aarch64__)
+MATH(neon, 0, 8e3, 4e3)
+#else
 MATH(plain, 0, 8e3, 4e3)
+#endif
 #if defined(TENON_ISA_AVX2)
 MATH(avx2, TENON_ISA_AVX2, 4e4, 5e3)
 #endif

@@ -29,6 +29,7 @@ typedef struct tni_at_half {
     extern const tni_at_half tni_at_half_bf16_##isa; \
     extern const tni_at_half tni_at_half_f16_##isa;
 TNI_AT_LOW_DECLARE_(plain)
+TNI_AT_LOW_DECLARE_(neon)
 TNI_AT_LOW_DECLARE_(avx2)
 TNI_AT_LOW_DECLARE_(avx512)
 #undef TNI_AT_LOW_DECLARE_

@@ -30,6 +30,7 @@ tn_status tni_at_low_admit(const tn_kernel_row *row, const tn_query *query, tn_r
     extern const tni_at_back_set tni_at_back_f32_##isa; \
     extern const tni_at_back_set tni_at_back_f64_##isa;
 TNI_AT_DECLARE_(plain)
+TNI_AT_DECLARE_(neon)
 TNI_AT_DECLARE_(avx2)
 TNI_AT_DECLARE_(avx512)
 #undef TNI_AT_DECLARE_

@@ -71,7 +71,7 @@ static const tn_dtype dtypes[] = {TN_F32, TN_C64, TN_F64, TN_C128, 0};
         .run = run_##isa};
 
 #if defined(__aarch64__)
-ROW(plain, 0, 16, true, 6e3)
+ROW(neon, 0, 16, true, 6e3)
 #else
 ROW(plain, 0, 16, false, 3e3)
 #endif

@@ -1,7 +1,8 @@
 /* Kernels of i8 products, compiled for each instruction set: the build defines ISA.
  *
  * x86 multiplies bytes as u8 times i8. A becomes u8 by adding 128, which makes every sum too large
- * by 128 times the sum of a column of B; so sums start at minus that. Arm multiplies i8 directly.
+ * by 128 times the sum of a column of B; so sums start at minus that. Arm multiplies i8 directly,
+ * with smmla two rows by two columns at once.
  * Elsewhere, bytes are widened to 16 bits, and an instruction adds two products of those. Nothing
  * saturates, and sums wrap. */
 #include "matmul_lowp.h"
@@ -25,20 +26,17 @@
 #define BEGINS false
 #define DEPTH  512
 #endif
-#if defined(__AVX512F__) || defined(__aarch64__)
-#define TILE_ROWS 12
-#else
-#define TILE_ROWS 6
-#endif
 #define finish_sums finish_i32
 
 /* Cost of a multiply-add by instruction set, in nanoseconds. */
-#define COST_plain       0.05
-#define COST_arm_dotprod 0.01
-#define COST_avx2        0.015
-#define COST_avx_vnni    0.006
-#define COST_avx512      0.011
-#define COST_avx512_vnni 0.003
+#define COST_plain        0.05
+#define COST_neon         0.05
+#define COST_neon_dotprod 0.01
+#define COST_neon_i8mm    0.005
+#define COST_avx2         0.015
+#define COST_avx_vnni     0.006
+#define COST_avx512       0.011
+#define COST_avx512_vnni  0.003
 
 INLINE vu dot(vu sum, vu x, vu y)
 {
@@ -64,7 +62,23 @@ INLINE vu dot(vu sum, vu x, vu y)
 #endif
 }
 
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+INLINE vu dot_two(vu sum, vu x, vu y)
+{
+    return (vu)vmmlaq_s32((int32x4_t)sum, (int8x16_t)x, (int8x16_t)y);
+}
+
+#include "matmul_lowp_two.h"
+#define MAKE_SET TWO_SET
+#else
+#if defined(__AVX512F__) || defined(__aarch64__)
+#define TILE_ROWS 12
+#else
+#define TILE_ROWS 6
+#endif
 #include "matmul_lowp_dot.h"
+#define MAKE_SET DOT_SET
+#endif
 
 #define T(name)   name##_i8
 #define X_UNIT    4
@@ -114,7 +128,7 @@ static void finish(const tni_mm_finish *f, char *sums, int64_t sums_row, int64_t
 #define THIN_SET_(isa) tni_mm_thin_i8_##isa
 #define THIN_SET(isa)  THIN_SET_(isa)
 
-const tni_mm_set SET(ISA) = DOT_SET(TN_I32, DEPTH, COST(ISA));
+const tni_mm_set SET(ISA) = MAKE_SET(TN_I32, DEPTH, COST(ISA));
 const tni_mm_thin_set THIN_SET(ISA) = {
     .square = LANES * X_UNIT / X_SIZE,
     .x_size = X_SIZE,

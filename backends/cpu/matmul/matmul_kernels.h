@@ -84,6 +84,7 @@ enum { TNI_MM_TILE_BYTES = 2048 };
     extern const tni_mm_kernels tni_mm_f32_##isa; \
     extern const tni_mm_kernels tni_mm_f64_##isa;
 TNI_MM_DECLARE_(plain)
+TNI_MM_DECLARE_(neon)
 TNI_MM_DECLARE_(avx2)
 TNI_MM_DECLARE_(avx512)
 #undef TNI_MM_DECLARE_

@@ -40,33 +40,43 @@ void tni_mm_low_thin_run(const tni_mm_thin_set *set, tn_dtype acc, const tni_mm_
                          const tn_run *run);
 
 extern const tni_mm_set tni_mm_i8_plain;
+extern const tni_mm_set tni_mm_i8_neon;
 extern const tni_mm_set tni_mm_i8_avx2;
 extern const tni_mm_set tni_mm_i8_avx_vnni;
 extern const tni_mm_set tni_mm_i8_avx512;
 extern const tni_mm_set tni_mm_i8_avx512_vnni;
 extern const tni_mm_set tni_mm_i8_amx;
-extern const tni_mm_set tni_mm_i8_arm_dotprod;
+extern const tni_mm_set tni_mm_i8_neon_dotprod;
+extern const tni_mm_set tni_mm_i8_neon_i8mm;
 extern const tni_mm_set tni_mm_bf16_avx512_bf16;
 extern const tni_mm_set tni_mm_bf16_amx;
+extern const tni_mm_set tni_mm_bf16_neon_bf16;
 
 extern const tni_mm_thin_set tni_mm_thin_i8_plain;
+extern const tni_mm_thin_set tni_mm_thin_i8_neon;
 extern const tni_mm_thin_set tni_mm_thin_i8_avx2;
 extern const tni_mm_thin_set tni_mm_thin_i8_avx_vnni;
 extern const tni_mm_thin_set tni_mm_thin_i8_avx512;
 extern const tni_mm_thin_set tni_mm_thin_i8_avx512_vnni;
-extern const tni_mm_thin_set tni_mm_thin_i8_arm_dotprod;
+extern const tni_mm_thin_set tni_mm_thin_i8_neon_dotprod;
+extern const tni_mm_thin_set tni_mm_thin_i8_neon_i8mm;
 extern const tni_mm_thin_set tni_mm_thin_bf16_plain;
+extern const tni_mm_thin_set tni_mm_thin_bf16_neon;
+extern const tni_mm_thin_set tni_mm_thin_bf16_neon_bf16;
 extern const tni_mm_thin_set tni_mm_thin_bf16_avx2;
 extern const tni_mm_thin_set tni_mm_thin_bf16_avx512;
 extern const tni_mm_thin_set tni_mm_thin_f16_plain;
+extern const tni_mm_thin_set tni_mm_thin_f16_neon;
 extern const tni_mm_thin_set tni_mm_thin_f16_avx2;
 extern const tni_mm_thin_set tni_mm_thin_f16_avx512;
 
 /* Packing for the sets of f32. */
 extern const tni_mm_packs tni_mm_bf16_plain;
+extern const tni_mm_packs tni_mm_bf16_neon;
 extern const tni_mm_packs tni_mm_bf16_avx2;
 extern const tni_mm_packs tni_mm_bf16_avx512;
 extern const tni_mm_packs tni_mm_f16_plain;
+extern const tni_mm_packs tni_mm_f16_neon;
 extern const tni_mm_packs tni_mm_f16_avx2;
 extern const tni_mm_packs tni_mm_f16_avx512;
 

@@ -26,45 +26,9 @@
 #define TILE_EACH TILE_EACH_4
 #endif
 
-enum { TILE_COLUMNS = 2 * LANES };
+enum { TILE_COLUMNS = 2 * LANES, STEP_UNITS = 1 };
 
-typedef struct tile {
-    const char *a, *b; /* panels */
-    int64_t units;     /* along k */
-    const char *from;  /* sums to add; NULL: none */
-    char *to;
-    int64_t from_row, to_row; /* bytes */
-    mask_f32 last;            /* columns of the last vector */
-} tile;
-
-INLINE SUMS load_sums(const char *from)
-{
-    return (SUMS)load_i32(from);
-}
-
-INLINE SUMS load_some_sums(const char *from, mask_f32 some)
-{
-#if defined(__AVX512F__)
-    return (SUMS)_mm512_maskz_loadu_epi32(some, from);
-#elif defined(__AVX2__)
-    return (SUMS)_mm256_maskload_epi32((const int *)(const void *)from, (__m256i)some);
-#else
-    vi v = {0};
-    memcpy(&v, from, (size_t)some * 4);
-    return (SUMS)v;
-#endif
-}
-
-INLINE void store_some_sums(char *to, mask_f32 some, SUMS v)
-{
-#if defined(__AVX512F__)
-    _mm512_mask_storeu_epi32(to, some, (__m512i)v);
-#elif defined(__AVX2__)
-    _mm256_maskstore_epi32((int *)(void *)to, (__m256i)some, (__m256i)v);
-#else
-    memcpy(to, &v, (size_t)some * 4);
-#endif
-}
+#include "matmul_lowp_tile.h"
 
 /* `rows` and `vectors` are constants. */
 INLINE void sum_tile(const tile *t, const int rows, const int vectors)
@@ -73,8 +37,8 @@ INLINE void sum_tile(const tile *t, const int rows, const int vectors)
     const char *a = t->a, *b = t->b;
     SUMS sum[TILE_ROWS][2];
     UNROLLED for (int i = 0; i < rows; i++) UNROLLED for (int j = 0; j < vectors; j++) sum[i][j] =
-        BEGINS ? load_sums(b + t->units * 4 * TILE_COLUMNS + j * VECTOR_BYTES) : (SUMS){0};
-    for (int64_t q = t->units; q > 0; q--, a += 4 * TILE_ROWS, b += 4 * TILE_COLUMNS) {
+        BEGINS ? load_sums(b + t->steps * 4 * TILE_COLUMNS + j * VECTOR_BYTES) : (SUMS){0};
+    for (int64_t q = t->steps; q > 0; q--, a += 4 * TILE_ROWS, b += 4 * TILE_COLUMNS) {
         vu y[2];
         UNROLLED for (int j = 0; j < vectors; j++) y[j] = (vu)load_i32(b + j * VECTOR_BYTES);
         UNROLLED for (int i = 0; i < rows; i++)
@@ -119,41 +83,9 @@ TILE_EACH(TILE)
 static tile_fn *const tiles[TILE_ROWS] = {TILE_EACH(TILE)};
 #undef TILE
 
-/* Computes the tile of a block at this row and column. */
-static void block_tile(const tni_mm_block *job, int64_t units, int64_t row, int64_t column)
+static void sum_any_tile(const tile *t)
 {
-    const tni_mm_finish *f = job->finish;
-    const int64_t rows = least(job->rows - row, TILE_ROWS);
-    const int64_t columns = least(job->columns - column, TILE_COLUMNS);
-    const bool wide = columns > LANES, finished = job->last && !f->plain;
-    static const char nothing[TILE_COLUMNS * 4];
-    _Alignas(64) char room[TILE_ROWS * TILE_COLUMNS * 4];
-    char *sums = job->sums + (row * job->sums_row + column) * 4;
-    char *out = tni_mm_out_at(job, row, column);
-    const tile t = {.a = job->a + row / TILE_ROWS * job->a_panel,
-                    .b = units > 0 ? job->b + column / TILE_COLUMNS * job->b_panel : nothing,
-                    .units = units,
-                    .from = job->first ? NULL : sums,
-                    .from_row = job->sums_row * 4,
-                    .to = finished    ? room
-                          : job->last ? out
-                                      : sums,
-                    .to_row = 4 * (finished    ? TILE_COLUMNS
-                                   : job->last ? f->out_row
-                                               : job->sums_row),
-                    .last = mask_first_f32(columns - wide * LANES)};
-    tiles[rows - 1](&t, wide);
-    if (finished)
-        finish_sums(f, (void *)room, TILE_COLUMNS, rows, columns, out,
-                    tni_mm_bias_at(job, row, column));
-}
-
-static void block(const tni_mm_block *job)
-{
-    const int64_t per = unit_elements(UNIT), units = parts(job->depth, per);
-    for (int64_t row = 0; row < job->rows; row += TILE_ROWS)
-        for (int64_t column = 0; column < job->columns; column += TILE_COLUMNS)
-            block_tile(job, units, row, column);
+    tiles[t->rows - 1](t, t->vectors > 1);
 }
 
 static void pack_a(const tni_mm_pack *job)

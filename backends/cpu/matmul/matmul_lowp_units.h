@@ -2,9 +2,10 @@
  * takes at once. A unit is four i8, two i8 widened to i16, or two 16-bit elements, consecutive
  * along k.
  *
- * A panel has its units in one of two orders. `BY_DEPTH`: the units of all its lines for one place
- * along k, then those of the next place. `BY_LINE`: sixteen units along k of each line, as a row of
- * 64 bytes; rows of all lines, then those of the next sixteen places.
+ * A panel has its units in one of three orders. `BY_DEPTH`: the units of all its lines for one
+ * place along k, then those of the next place. `BY_TWO`: the same, but for two places at once: a
+ * line's two units are next to each other. `BY_LINE`: sixteen units along k of each line, as a row
+ * of 64 bytes; rows of all lines, then those of the next sixteen places.
  *
  * Squares of LANES lines by LANES places are read in memory order, and transposed in registers if
  * the panel has the other order. */
@@ -15,7 +16,7 @@
 #include "matmul_panels.h"
 
 enum { BYTES, WIDE_BYTES, PAIRS }; /* kinds of units */
-enum { BY_DEPTH, BY_LINE };
+enum { BY_DEPTH, BY_TWO, BY_LINE };
 enum { RUN = 16, RUN_BYTES = 64 }; /* units of a line that are contiguous, BY_LINE */
 
 /* Elements of a unit, and bytes of one of them in memory. */
@@ -168,9 +169,34 @@ static __attribute__((noinline)) void read_edge(int sort, const tni_mm_pack *job
     }
 }
 
+/* Converts a square as it was read, with a vector for each place if `across` and else for each line,
+ * to vectors of two lines by two places, in the order in which BY_TWO writes them. */
+INLINE void join_two(bool across, int places, vu *x)
+{
+#if defined(__aarch64__)
+    if (across) {
+        UNROLLED for (int u = 0; u < places; u += 2)
+        {
+            const uint32x4_t a = (uint32x4_t)x[u], b = (uint32x4_t)x[u + 1];
+            x[u] = (vu)vzip1q_u32(a, b);
+            x[u + 1] = (vu)vzip2q_u32(a, b);
+        }
+        return;
+    }
+    const uint64x2_t a = (uint64x2_t)x[0], b = (uint64x2_t)x[1];
+    const uint64x2_t c = (uint64x2_t)x[2], d = (uint64x2_t)x[3];
+    x[0] = (vu)vzip1q_u64(a, b);
+    x[1] = (vu)vzip1q_u64(c, d);
+    x[2] = (vu)vzip2q_u64(a, b);
+    x[3] = (vu)vzip2q_u64(c, d);
+#else
+    (void)across, (void)places, (void)x;
+#endif
+}
+
 /* Reads `want` lines from line i of the job on, and `places` places from q on. These counts and
  * `across` (lines are contiguous) are constants. Fewer places than LANES are allowed only with
- * `across` and BY_DEPTH. */
+ * `across`, and not BY_LINE. */
 INLINE void read_square(int sort, int order, bool across, int want, int places,
                         const tni_mm_pack *job, int64_t i, int64_t q, vu *x)
 {
@@ -185,7 +211,9 @@ INLINE void read_square(int sort, int order, bool across, int want, int places,
             u < want ? read_line(sort, from + u * job->across, most) : (vu){0};
     else
         read_edge(sort, job, from, least(lines, across ? LANES : want), elements, places, x);
-    if (across != (order == BY_DEPTH))
+    if (order == BY_TWO)
+        join_two(across, places, x);
+    else if (across != (order == BY_DEPTH))
         turn_square(x);
 }
 
@@ -211,6 +239,13 @@ INLINE void write_square(packing it, const vu *x, int places, slot to, int64_t q
     if (it.order == BY_LINE) {
         char *at = to.panel + (q / RUN * it.width + to.first) * RUN_BYTES + q % RUN * 4;
         UNROLLED for (int u = 0; u < want; u++) memcpy(at + u * RUN_BYTES, &x[u], sizeof x[u]);
+        return;
+    }
+    if (it.order == BY_TWO) { /* panels are whole vectors, and have whole pairs of places */
+        for (int64_t u = 0; u < least(places, to.units - q); u++)
+            store_i32(to.panel + ((q + u / 2 * 2) * it.width + 2 * to.first) * 4 +
+                          u % 2 * (int64_t)sizeof x[u],
+                      (vi)x[u]);
         return;
     }
     char *at = to.panel + (q * it.width + to.first) * 4;
@@ -265,7 +300,7 @@ INLINE void pack_units(packing it, const tni_mm_pack *job)
 {
     const int64_t group = it.units * unit_elements(it.sort);
     const int64_t units = parts(job->depth, group) * it.units;
-    const int places = it.order == BY_DEPTH ? strip_places(it.sort) : LANES;
+    const int places = it.order == BY_LINE ? LANES : strip_places(it.sort);
     if (lies_across(it.sort, job)) {
         for (int64_t q = 0; q < units; q += places)
             for (int64_t i = 0; i < job->lines; i += it.width)

@@ -7,6 +7,8 @@
 #ifndef TENON_BACKENDS_CPU_MATMUL_REAL_TILE_H
 #define TENON_BACKENDS_CPU_MATMUL_REAL_TILE_H
 
+#include "../shared/steps.h"
+
 /* The accumulators; `rows` by `vectors` of them are used. Both are constants wherever they are
  * arguments. */
 typedef VECTOR F(sums)[TNI_MM_TILE_ROWS][TNI_MM_TILE_VECTORS];
@@ -19,6 +21,22 @@ typedef VECTOR F(sums)[TNI_MM_TILE_ROWS][TNI_MM_TILE_VECTORS];
     {                                                                                       \
         const VECTOR x_ = F(splat)(x);                                                      \
         UNROLLED for (int j = 0; j < vectors; j++) sum[i][j] = F(fma)(x_, y[j], sum[i][j]); \
+        if (i % 4 == 3 || i + 1 == rows)                                                    \
+            STEP_ENDS();                                                                    \
+    }
+
+/* The same with a packed panel of A: Arm multiplies by a lane of a vector. */
+#define ADD_PANEL(a)                                                                        \
+    UNROLLED for (int v = 0; v < rows; v += WIDTH)                                          \
+    {                                                                                       \
+        const VECTOR x_ = F(load)((a) + v);                                                 \
+        UNROLLED for (int i = 0; i < WIDTH; i++) UNROLLED for (int j = 0; j < vectors; j++) \
+        {                                                                                   \
+            if (v + i < rows)                                                               \
+                sum[v + i][j] = F(fma_lane)(x_, i, y[j], sum[v + i][j]);                    \
+        }                                                                                   \
+        if (v / WIDTH % 2 || v + WIDTH >= rows)                                             \
+            STEP_ENDS();                                                                    \
     }
 
 /* From packed panels: A's has TILE_ROWS rows, B's has whole vectors. */
@@ -29,7 +47,11 @@ SPECIAL void F(sum_packed)(const tni_mm_tile *t, F(sums) sum, const int rows, co
     {
         VECTOR y[TNI_MM_TILE_VECTORS];
         UNROLLED for (int j = 0; j < vectors; j++) y[j] = F(load)(b + j * WIDTH);
+#if defined(__aarch64__)
+        ADD_PANEL(a)
+#else
         ADD_PRODUCTS(a[i])
+#endif
         a += TILE_ROWS;
         b += TILE_COLUMNS;
     }
@@ -157,5 +179,6 @@ SPECIAL void F(tile_in_place)(const tni_mm_tile *t, const int rows, const int ve
 }
 #undef EACH_SUM
 #undef ADD_PRODUCTS
+#undef ADD_PANEL
 
 #endif

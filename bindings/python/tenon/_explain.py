@@ -81,10 +81,9 @@ class Decision:
     (True, 'ok')
     >>> decision.chosen == (decision.runs_once_tested or decision.runs_now)
     True
-    >>> for candidate in decision:
-    ...     if candidate.kernel == "cpu.matmul.bf16.plain":
-    ...         print(candidate.verdict, candidate.why.code, sep=": ")
-    refused: dtype
+    >>> bf16 = next(c for c in decision if c.kernel.startswith("cpu.matmul.bf16."))
+    >>> bf16.verdict, bf16.why.code
+    ('refused', 'dtype')
     """
 
     problem: str

@@ -173,6 +173,7 @@ TYPE(causal)
 static const tni_schema_key note_keys[] = {
     TEXT(library),
     TEXT(kernel),
+    TEXT(without),
     TEXT(platform),
     TEXT(reason),
     TEXT(source),
@@ -244,6 +245,19 @@ static bool is_of_library(const tni_note *note, const tni_kernel *kernel)
             tni_words_same(note->library, kernel->names.library_other));
 }
 
+/* Whether the last part of the kernel's name, its instruction set, is one that the note leaves
+ * out. */
+static bool is_left_out(const tni_note *note, const tni_kernel *kernel)
+{
+    const char *last = strrchr(kernel->row->name, '.'), *text = note->without;
+    char word[32];
+    while (text && last && next_word(&text, word, sizeof word)) {
+        if (strcmp(word, last + 1) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* Whether no query sees a key after its position, for sequences that have all their keys. A single
  * query at the end sees all keys under any bound; kernels get it without the bound. */
 static bool is_causal(const tn_op *op)
@@ -296,7 +310,7 @@ const tni_note *tni_notes_find(const tni_notes *notes, const tni_kernel *kernel,
                                                  library_version <= note->version_high);
         bool name = note->kernel ? strcmp(note->kernel, kernel->row->name) == 0
                                  : is_of_library(note, kernel);
-        if (version && name && (!op || is_of_op(note, op)) &&
+        if (version && name && !is_left_out(note, kernel) && (!op || is_of_op(note, op)) &&
             (!note->platform || strcmp(note->platform, platform) == 0) &&
             is_of_architecture(note, architecture))
             return note;

@@ -15,6 +15,7 @@ typedef struct tni_note {
     const char *name;
     const char *library; /* "none": kernels that use no library */
     const char *kernel;
+    const char *without; /* last parts of names of kernels that it does not cover, or NULL */
     const char *platform;
     const char *reason;
     const char *source;
