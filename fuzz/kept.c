@@ -74,12 +74,6 @@ static void read_file(entry *e)
     require(fclose(file) == 0 && e->size > HEADER && e->size < FILE_MOST);
 }
 
-#if defined(__aarch64__)
-#define OWN "cpu.fill.neon"
-#else
-#define OWN "cpu.fill.plain"
-#endif
-
 int LLVMFuzzerInitialize(int *count, char ***arguments)
 {
     const char *parent = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";

@@ -67,7 +67,11 @@ static tn_status run_sparse(const tn_run *run, tn_error *err)
         .bf16 = &tni_at_half_bf16_##isa,                                \
         .f16 = &tni_at_half_f16_##isa};
 
+#if defined(__aarch64__)
+ROW(neon, 0, 1e4, 8e3)
+#else
 ROW(plain, 0, 1e4, 8e3)
+#endif
 #if defined(TENON_ISA_AVX2)
 ROW(avx2, TENON_ISA_AVX2, 5e4, 1e4)
 #endif
