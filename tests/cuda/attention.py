@@ -117,11 +117,11 @@ class Decisions(script.Case):
 
     def test_gradients_on_tensor_cores(self):
         for problem in ("bf16:b=2,h=16,l=2048,d=128", "f16:b=2,h=16,hk=4,lq=100,lk=77,d=72,dv=40,mask=causal-br,layout=blhd",
-                        "bf16:b=1,h=4,l=64,d=64,mask=bool,softcap=5", "bf16:b=1,h=4,l=64,d=64,mask=window:9;3,dropout=0.1"):
+                        "bf16:b=1,h=4,l=64,d=256,mask=bool,softcap=5", "bf16:b=1,h=4,l=64,d=64,mask=window:9;3,dropout=0.1"):
             rows = self.explain(problem, "--set", f"rules=require:{BACK_MMA}", op="attention-backward")["candidates"]
             self.assertEqual([row["kernel"] for row in rows if row["verdict"] != "refused"], [BACK_MMA], problem)
         for problem, code, what, needed, found in (
-                ("bf16:b=1,h=4,l=64,d=136", "shape", "head size", 128, 136), ("bf16:b=1,h=4,l=64,d=60", "shape", "head size", 8, 60),
+                ("bf16:b=1,h=4,l=64,d=264", "shape", "head size", 256, 264), ("bf16:b=1,h=4,l=64,d=60", "shape", "head size", 8, 60),
                 ("bf16:b=1,h=4,l=64,d=64,dv=20", "shape", "head size", 8, 20),
                 ("bf16:b=1,h=4,lq=9,lk=0,d=64", "shape", "elements", 1, 0),
                 ("bf16:b=1,h=4,l=64,d=64,align=16;16;16;16;4;8;16;16;16", "alignment", "dout", 16, 8),

@@ -283,8 +283,9 @@ def mma_gradients():
     """What the kernel for gradients on tensor cores computes: each size of head that it is cut for and some between, several
     blocks of keys and of queries, every bound and mask, rows without keys and keys without rows, and layouts."""
     for dtype in ("bf16", "f16"):
-        for fields in (*(f"b=2,h=3,l=333,d={size}" for size in (8, 40, 64, 72, 96, 112, 128)),
-                       *(f"b=1,h=4,lq=300,lk=217,d={size},mask=causal-br" for size in (24, 64, 80, 128)),
+        for fields in (*(f"b=2,h=3,l=333,d={size}" for size in (8, 40, 64, 72, 96, 112, 128, 136, 256)),
+                       *(f"b=1,h=4,lq=300,lk=217,d={size},mask=causal-br" for size in (24, 64, 80, 128, 192)),
+                       "b=1,h=4,hk=2,l=300,d=192,dv=128,mask=causal", "b=1,h=2,l=200,d=256,mask=bool",
                        "b=1,h=8,hk=2,l=400,d=128,mask=causal", "b=1,h=6,hk=2,lq=70,lk=333,d=64,mask=causal",
                        "b=1,h=2,lq=17,lk=33,d=40", "b=1,h=1,l=1,d=8", "b=1,h=2,lq=500,lk=130,d=128,mask=causal-br",
                        "b=1,h=4,lq=70,lk=130,d=40,dv=104,mask=causal-br,layout=blhd", "b=2,h=3,lq=257,lk=300,d=128,dv=64,layout=blhd",

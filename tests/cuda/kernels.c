@@ -294,16 +294,18 @@ static void decoding_is_for_tensor_cores_and_spills_nothing(void **state)
     }
 }
 
-/* A tile of 16 rows of each side takes 3 products of a query's block and 4 of a key's. */
+/* Heads of up to 128 elements have a kernel for keys and values together, others one for each. */
 static void gradients_are_for_tensor_cores_and_spill_little(void **state)
 {
-    enum { STEP = 16, TWO = 2, STACK_MOST = 64 };
+    enum { STEP = 16, STACK_MOST = 64 };
     static const struct {
         const char *architecture, *problem;
     } cases[] = {{"sm_90a", "attention-backward:bf16:b=1,h=2,l=999,d=128"},
                  {"sm_80", "attention-backward:f16:b=1,h=2,l=999,d=128"},
-                 {"sm_90a", "attention-backward:bf16:b=1,h=2,l=999,d=64"}};
-    const size_t count = test_reduced() ? 1 : TWO * sizeof cases / sizeof cases[0];
+                 {"sm_90a", "attention-backward:bf16:b=1,h=2,l=999,d=64"},
+                 {"sm_90a", "attention-backward:bf16:b=1,h=2,l=999,d=256"}};
+    const size_t all = BACKWARD_PARTS * sizeof cases / sizeof cases[0];
+    const size_t count = test_reduced() ? 1 : all;
     (void)state;
     begin();
     for (size_t i = 0; i < count; i++) {
@@ -315,20 +317,25 @@ static void gradients_are_for_tensor_cores_and_spill_little(void **state)
         tn_error err;
         cuda_case wanted;
         backward_variant variant;
-        read_problem(cases[i / TWO].problem, &op);
-        cuda_backward_case(&op, i % TWO, options, &wanted);
-        cuda_backward_variant_of(&op, i % TWO, &variant);
-        if (cuda_code_make(compiler, cases[i / TWO].architecture, &wanted, &code, &size, &err))
-            fail_msg("%s: %s", cases[i / TWO].problem, err.message);
+        const size_t of = i / BACKWARD_PARTS;
+        const backward_part part = (backward_part)(i % BACKWARD_PARTS);
+        read_problem(cases[of].problem, &op);
+        if (!cuda_backward_has(&op, part))
+            continue;
+        cuda_backward_case(&op, part, options, &wanted);
+        cuda_backward_variant_of(&op, part, &variant);
+        if (cuda_code_make(compiler, cases[of].architecture, &wanted, &code, &size, &err))
+            fail_msg("%s: %s", cases[of].problem, err.message);
         measure_code(code, ".text.attention_backward_mma", &products, &stack);
         give(NULL, code);
-        const int columns = variant.columns / 8, sides = variant.of_keys ? TWO : 1;
-        const int least =
-            variant.tiles * columns * (variant.size * sides + variant.values * TWO) / STEP;
+        const int scores = variant.size + (part == BACKWARD_DV ? 0 : variant.values);
+        const int sums = (part == BACKWARD_DV ? 0 : variant.size) +
+                         (part == BACKWARD_DK_DV || part == BACKWARD_DV ? variant.values : 0);
+        const int least = variant.tiles * variant.columns / 8 * (scores + sums) / STEP;
         if (products < least || stack > STACK_MOST)
             fail_msg("%s for %s: %d products of tensor cores, at least %d are needed; %d bytes of "
                      "stack",
-                     cases[i / TWO].problem, cases[i / TWO].architecture, products, least, stack);
+                     cases[of].problem, cases[of].architecture, products, least, stack);
     }
 }
 

@@ -659,7 +659,9 @@ static void gradients_on_tensor_cores(void **state)
             "attention-backward:bf16:b=1,h=2,l=70,d=16,mask=additive,mdtype=f32",
             "attention-backward:f16:b=1,h=2,l=35,d=24,softcap=5,scale=0.5",
             "attention-backward:bf16:b=2,h=4,hk=2,l=35,d=24,dropout=0.25,seed=7,offset=3",
-            "attention-backward:f16:b=1,h=2,l=70,d=24,dropout=0.5,seed=9,mask=causal");
+            "attention-backward:f16:b=1,h=2,l=70,d=24,dropout=0.5,seed=9,mask=causal",
+            "attention-backward:bf16:b=1,h=2,lq=70,lk=150,d=192,dv=128,mask=causal-br",
+            "attention-backward:f16:b=1,h=1,l=40,d=40,dv=256,mask=bool");
 }
 
 /* Operands are NaN or infinite where some pairs of a query and a key do not count. */

@@ -1,13 +1,13 @@
 /* Backward pass of attention on tensor cores of capability 8.0 and later. There are two kernels, one for dQ and one for dK and
- * dV (OF_KEYS). A block has rows of its own side, queries or keys, and loops over the other side, BACKWARD_WIDTH rows at a
- * time, which it copies ahead; each warp computes the gradients of 16 TILES own rows alone. So each gradient is summed by
+ * dV (OF_KEYS), for great heads one for each of these. A block has rows of its own side, queries or keys, and loops over the
+ * other side, WIDTH rows at a time, which it copies ahead; each warp computes the gradients of 16 TILES own rows alone. So each gradient is summed by
  * one thread in a fixed order; in return, scores are computed twice.
  *
  * With x the operand of the first product (Q and K) and y that of the second one (dOut and V), for each tile:
  *
  *     scores = own x . other x',  along = own y . other y'
  *     weights = exp(scores - lse),  slopes = weights (along - delta)
- *     sums of x += slopes . other x;  for keys also sums of y += weights . other y
+ *     sums of x += slopes . other x (ADD_X),  sums of y += weights . other y (ADD_Y, for keys)
  *
  * The sums of products stay in registers and are the left operands of the second products, rounded to 16 bits.
  *
@@ -18,7 +18,6 @@ enum {
     THREADS = WARPS * WARP,
     WARP_ROWS = 16 * TILES,
     SIDE = WARP_ROWS * WARPS,
-    WIDTH = BACKWARD_WIDTH,
     X_PITCH = (HEAD / DECODE_CHUNK + 1) * 16,
     Y_PITCH = (VALUES / DECODE_CHUNK + 1) * 16,
     OWN_Y_AT = SIDE * X_PITCH,
@@ -309,9 +308,9 @@ DEVICE void add_columns(const worker &w, const u8 *memory, u32 other, bool guard
         add_rows<SIZE, TILES>(other + j * 16 * PITCH, PITCH, w.lane, weights[j], sums);
 }
 
-/* The sums of a warp; those of y are for keys alone. */
+/* The sums of a warp. */
 struct sums_of {
-    f32 x[TILES][HEAD / 8][4], y[TILES][OF_KEYS ? VALUES / 8 : 1][4];
+    f32 x[TILES][ADD_X ? HEAD / 8 : 1][4], y[TILES][ADD_Y ? VALUES / 8 : 1][4];
 };
 
 /* Whether the warp's rows see none of a tile's COLUMNS rows from `at` on, or all of them. */
@@ -352,7 +351,8 @@ DEVICE void compute_columns(const cuda_gradient_args &args, const worker &w, con
     f32 score[TILES][COLUMNS / 8][4] = {}, along[TILES][COLUMNS / 8][4] = {};
     u32 weights[COLUMNS / 16][TILES][4], slopes[COLUMNS / 16][TILES][4];
     multiply<HEAD, X_PITCH>(w, w.x, own.x, x_at, score);
-    multiply<VALUES, Y_PITCH>(w, w.y, own.y, y_at, along);
+    if (ADD_X)
+        multiply<VALUES, Y_PITCH>(w, w.y, own.y, y_at, along);
     if (sees.all) {
         weigh(args, w, states, score, along);
         pack_columns<false>(score, weights);
@@ -362,10 +362,12 @@ DEVICE void compute_columns(const cuda_gradient_args &args, const worker &w, con
         pack_columns<true>(score, weights);
         pack_columns<true>(along, slopes);
     }
-#if OF_KEYS
+#if ADD_Y
     add_columns<VALUES, Y_PITCH>(w, y, y_at, !sees.all, weights, sums.y);
 #endif
+#if ADD_X
     add_columns<HEAD, X_PITCH>(w, x, x_at, !sees.all, slopes, sums.x);
+#endif
 }
 
 /* Writes one row of sums times a factor: half `h` of tile `t`. */
@@ -397,10 +399,12 @@ DEVICE void write_sums(const cuda_gradient_args &args, const worker &w, const su
 #if OF_KEYS
         if (row >= w.s.keys)
             continue;
-        write_row(w, sums.x[i / 2], i % 2, scale, (IN *)args.dk + key_at(of, w.s, w.group, row, args.dk_stride), of.size,
-                  args.dk_stride[3], args.whole_dk);
-        write_row(w, sums.y[i / 2], i % 2, 1.0f, (IN *)args.dv + key_at(of, w.s, w.group, row, args.dv_stride), of.value_size,
-                  args.dv_stride[3], args.whole_dv);
+        if (ADD_X)
+            write_row(w, sums.x[i / 2], i % 2, scale, (IN *)args.dk + key_at(of, w.s, w.group, row, args.dk_stride), of.size,
+                      args.dk_stride[3], args.whole_dk);
+        if (ADD_Y)
+            write_row(w, sums.y[i / 2], i % 2, 1.0f, (IN *)args.dv + key_at(of, w.s, w.group, row, args.dv_stride),
+                      of.value_size, args.dv_stride[3], args.whole_dv);
 #else
         const view v = view_of(of, w.s, w.group, row);
         if (v.query < w.s.queries)

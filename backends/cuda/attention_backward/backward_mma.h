@@ -7,17 +7,29 @@
 #include "backward_schedule.h"
 #include "tenon/module/op/attention.h"
 
+/* The kernels of a problem in their order: they compute dQ; dK and dV; dK alone; dV alone. */
+typedef enum backward_part {
+    BACKWARD_DQ,
+    BACKWARD_DK_DV,
+    BACKWARD_DK,
+    BACKWARD_DV,
+    BACKWARD_PARTS
+} backward_part;
+
+/* Returns whether a problem has the kernel. */
+bool cuda_backward_has(const tn_op *op, backward_part part);
+
 /* What a kernel is compiled for: see attention_backward_mma.cu. */
 typedef struct backward_variant {
-    bool of_keys; /* computes dK and dV, else dQ */
-    int size, values, warps, tiles, columns, held, resident;
+    backward_part part;
+    int size, values, warps, tiles, width, columns, held, resident;
 } backward_variant;
 
-void cuda_backward_variant_of(const tn_op *op, bool of_keys, backward_variant *out);
+void cuda_backward_variant_of(const tn_op *op, backward_part part, backward_variant *out);
 
 /* The kernel of a problem; `options` must have CUDA_BACKWARD_OPTIONS bytes and live as long as `out`. */
 enum { CUDA_BACKWARD_OPTIONS = 320 };
-void cuda_backward_case(const tn_op *op, bool of_keys, char *options, cuda_case *out);
+void cuda_backward_case(const tn_op *op, backward_part part, char *options, cuda_case *out);
 
 /* Own rows of a block, its threads, and its bytes of shared memory. */
 int cuda_backward_side(const backward_variant *variant);

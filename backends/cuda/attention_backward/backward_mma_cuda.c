@@ -15,31 +15,39 @@ static const cuda_text text_of_kernel =
 static const cuda_unit backward_unit = {
     {CUDA_ATTENTION_MMA_PARTS, &cuda_text_of_gradient_args, &text_of_schedule, &text_of_kernel}};
 
-void cuda_backward_case(const tn_op *op, bool of_keys, char *options, cuda_case *out)
+void cuda_backward_case(const tn_op *op, backward_part part, char *options, cuda_case *out)
 {
     const char *type = cuda_type_of(op->operand[TN_ATTENTION_BACKWARD_Q].dtype);
     backward_variant variant;
-    cuda_backward_variant_of(op, of_keys, &variant);
+    cuda_backward_variant_of(op, part, &variant);
     snprintf(options, CUDA_BACKWARD_OPTIONS,
-             "-DIN=%s\n-DDTYPE=\"%s\"\n-DOF_KEYS=%d\n-DHEAD=%d\n-DVALUES=%d\n-DWARPS=%d\n"
-             "-DTILES=%d\n-DCOLUMNS=%d\n-DHELD=%d\n-DRESIDENT=%d\n-DDROPOUT=%d\n-DCOMPUTED=1\n"
-             "-default-device\n",
-             type, type, variant.of_keys, variant.size, variant.values, variant.warps,
-             variant.tiles, variant.columns, variant.held, variant.resident,
-             (op->uses & TN_ATTENTION_USES_DROPOUT) != 0);
+             "-DIN=%s\n-DDTYPE=\"%s\"\n-DOF_KEYS=%d\n-DADD_X=%d\n-DADD_Y=%d\n-DHEAD=%d\n"
+             "-DVALUES=%d\n-DWARPS=%d\n-DTILES=%d\n-DWIDTH=%d\n-DCOLUMNS=%d\n-DHELD=%d\n"
+             "-DRESIDENT=%d\n-DDROPOUT=%d\n-DCOMPUTED=1\n-default-device\n",
+             type, type, part != BACKWARD_DQ, part != BACKWARD_DV,
+             part == BACKWARD_DK_DV || part == BACKWARD_DV, variant.size, variant.values,
+             variant.warps, variant.tiles, variant.width, variant.columns, variant.held,
+             variant.resident, (op->uses & TN_ATTENTION_USES_DROPOUT) != 0);
     *out = (cuda_case){&backward_unit, "attention_backward_mma", options};
 }
 
 typedef struct plan {
-    cuda_kernel *of_rows, *of_keys;
+    cuda_kernel *kernels[BACKWARD_PARTS]; /* NULL: the problem does not have it */
 } plan;
 
-static tn_status get_kernel(const tn_run *run, bool of_keys, cuda_kernel **out, tn_error *err)
+static tn_status get_kernels(const tn_run *run, plan *to, tn_error *err)
 {
-    char options[CUDA_BACKWARD_OPTIONS];
-    cuda_case wanted;
-    cuda_backward_case(run->op, of_keys, options, &wanted);
-    return cuda_plan_kernel(run, wanted.unit, wanted.function, wanted.options, out, err);
+    tn_status status = TN_OK;
+    for (int part = 0; !status && part < BACKWARD_PARTS; part++) {
+        char options[CUDA_BACKWARD_OPTIONS];
+        cuda_case wanted;
+        if (!cuda_backward_has(run->op, (backward_part)part))
+            continue;
+        cuda_backward_case(run->op, (backward_part)part, options, &wanted);
+        status = cuda_plan_kernel(run, wanted.unit, wanted.function, wanted.options,
+                                  &to->kernels[part], err);
+    }
+    return status;
 }
 
 static tn_status plan_gradients(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
@@ -48,10 +56,7 @@ static tn_status plan_gradients(const tn_run *run, void **out, uint64_t *out_byt
     tn_status status = cuda_plan_alloc(run, sizeof(plan), &made, out_bytes, err);
     if (status)
         return status;
-    plan *to = made;
-    status = get_kernel(run, false, &to->of_rows, err);
-    if (!status)
-        status = get_kernel(run, true, &to->of_keys, err);
+    status = get_kernels(run, made, err);
     if (status)
         cuda_plan_release(run, made);
     else
@@ -65,14 +70,15 @@ static float saturated(double x)
     return (float)fmin(fmax(x, -(double)FLT_MAX), (double)FLT_MAX);
 }
 
-static tn_status launch(const tn_run *run, bool of_keys, int64_t blocks, cuda_gradient_args *args,
-                        tn_error *err)
+static tn_status launch(const tn_run *run, backward_part part, const backward_shape *shape,
+                        cuda_gradient_args *args, tn_error *err)
 {
     const plan *made = run->plan;
+    const int64_t blocks = part == BACKWARD_DQ ? shape->row_blocks : shape->key_blocks;
     backward_variant variant;
-    cuda_backward_variant_of(run->op, of_keys, &variant);
-    const cuda_launch launch = {.kernel = of_keys ? made->of_keys : made->of_rows,
-                                .blocks = (unsigned)blocks,
+    cuda_backward_variant_of(run->op, part, &variant);
+    const cuda_launch launch = {.kernel = made->kernels[part],
+                                .blocks = (unsigned)(shape->lots * blocks),
                                 .threads = cuda_backward_threads(&variant),
                                 .shared = cuda_backward_shared(&variant),
                                 .args = args,
@@ -83,6 +89,8 @@ static tn_status launch(const tn_run *run, bool of_keys, int64_t blocks, cuda_gr
 static tn_status run_gradients(const tn_run *run, tn_error *err)
 {
     static const double log2_e = 1.4426950408889634;
+    const plan *made = run->plan;
+    tn_status status = TN_OK;
     cuda_gradient_args args = {0};
     backward_shape shape;
     cuda_backward_shape_of(run->op, &shape);
@@ -92,8 +100,11 @@ static tn_status run_gradients(const tn_run *run, tn_error *err)
     args.key_blocks = (int)shape.key_blocks;
     args.padded_rows = (int)shape.padded_rows;
     args.log2_scale = saturated(TN_PARAMS(run->op, attention)->scale * log2_e);
-    tn_status status = launch(run, false, shape.lots * shape.row_blocks, &args, err);
-    return status ? status : launch(run, true, shape.lots * shape.key_blocks, &args, err);
+    for (int part = 0; !status && part < BACKWARD_PARTS; part++) {
+        if (made->kernels[part])
+            status = launch(run, (backward_part)part, &shape, &args, err);
+    }
+    return status;
 }
 
 static const tn_dtype dtypes[] = {TN_BF16, TN_F16, 0};

@@ -4,12 +4,7 @@
 #include "backward_mma.h"
 #include "tenon/module/op/attention_backward.h"
 
-enum { STEP = 16, SIZE_MOST = 128, SIZE_SMALL = 64 };
-
-static int pitch_of(int size)
-{
-    return decode_pitch(size);
-}
+enum { STEP = 16, SIZE_MOST = 256, SIZE_TOGETHER = 128, SIZE_SMALL = 64 };
 
 int cuda_backward_side(const backward_variant *variant)
 {
@@ -23,35 +18,49 @@ unsigned cuda_backward_threads(const backward_variant *variant)
 
 unsigned cuda_backward_shared(const backward_variant *variant)
 {
-    return (unsigned)backward_shared_bytes(cuda_backward_side(variant), pitch_of(variant->size),
-                                           pitch_of(variant->values));
+    return (unsigned)backward_shared_bytes(cuda_backward_side(variant), variant->width,
+                                           decode_pitch(variant->size),
+                                           decode_pitch(variant->values));
 }
 
-void cuda_backward_variant_of(const tn_op *op, bool of_keys, backward_variant *out)
+static int64_t greater_size(const tn_op *op)
 {
     const tn_attention_op *at = TN_PARAMS(op, attention);
-    const int64_t greater = at->size > at->value_size ? at->size : at->value_size;
-    *out = (backward_variant){.of_keys = of_keys,
+    return at->size > at->value_size ? at->size : at->value_size;
+}
+
+/* The sums of dK and dV of great heads have no room in a thread's registers together. */
+bool cuda_backward_has(const tn_op *op, backward_part part)
+{
+    const bool together = greater_size(op) <= SIZE_TOGETHER;
+    return part == BACKWARD_DQ || together == (part == BACKWARD_DK_DV);
+}
+
+void cuda_backward_variant_of(const tn_op *op, backward_part part, backward_variant *out)
+{
+    const tn_attention_op *at = TN_PARAMS(op, attention);
+    const int64_t greater = greater_size(op);
+    *out = (backward_variant){.part = part,
                               .size = (int)cuda_round_up(at->size, STEP),
                               .values = (int)cuda_round_up(at->value_size, STEP),
                               .warps = greater <= SIZE_SMALL ? 4 : 8,
                               .tiles = 1,
-                              .columns = BACKWARD_WIDTH,
-                              .held = !of_keys,
+                              .width = greater <= SIZE_TOGETHER ? 64 : 32,
+                              .held = part == BACKWARD_DQ && greater <= SIZE_TOGETHER,
                               .resident = greater <= SIZE_SMALL ? 3 : 1};
+    out->columns = out->width;
 }
 
 void cuda_backward_shape_of(const tn_op *op, backward_shape *out)
 {
     const tn_attention_op *at = TN_PARAMS(op, attention);
     const int64_t ratio = at->groups > 0 ? at->heads / at->groups : 0;
-    backward_variant of_rows, of_keys;
-    cuda_backward_variant_of(op, false, &of_rows);
-    cuda_backward_variant_of(op, true, &of_keys);
-    const int side = cuda_backward_side(&of_rows);
+    backward_variant variant; /* all of them have as many own rows */
+    cuda_backward_variant_of(op, BACKWARD_DQ, &variant);
+    const int side = cuda_backward_side(&variant);
     *out = (backward_shape){.lots = at->batch * at->groups,
                             .row_blocks = cuda_tiles_along(at->queries * ratio, side),
-                            .key_blocks = cuda_tiles_along(at->keys, cuda_backward_side(&of_keys)),
+                            .key_blocks = cuda_tiles_along(at->keys, side),
                             .padded_rows = cuda_round_up(at->queries * ratio, side)};
 }
 
@@ -92,15 +101,12 @@ static tn_status admit_sizes(const tn_op *op, tn_refusal *why)
 static tn_status admit_shared(const tn_query *query, tn_refusal *why)
 {
     const int64_t most = query->device ? query->device->shared_memory_per_block : 0;
-    for (int of_keys = 0; of_keys < 2; of_keys++) {
-        backward_variant variant;
-        cuda_backward_variant_of(query->op, of_keys, &variant);
-        const int64_t needed = cuda_backward_shared(&variant);
-        if (most > 0 && needed > most)
-            return cuda_refuse(why, TN_REFUSE_DEVICE, "shared memory", needed, most,
-                               "smaller heads need less");
-    }
-    return TN_OK;
+    backward_variant variant;
+    cuda_backward_variant_of(query->op, BACKWARD_DQ, &variant);
+    const int64_t needed = cuda_backward_shared(&variant);
+    return most <= 0 || needed <= most ? TN_OK
+                                       : cuda_refuse(why, TN_REFUSE_DEVICE, "shared memory", needed,
+                                                     most, "smaller heads need less");
 }
 
 /* These operands are copied 16 bytes at a time. */

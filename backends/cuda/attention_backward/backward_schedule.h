@@ -9,9 +9,8 @@
 #define BACKWARD_CALL static inline
 #endif
 
-/* Rows of the other side that a block copies at once, and how many of these are in shared memory at a time; bytes of the
- * numbers of a row. */
-enum { BACKWARD_WIDTH = 64, BACKWARD_STAGES = 2, BACKWARD_STATE = 8 };
+/* How many tiles of the other side a block has in shared memory at a time; bytes of the numbers of a row. */
+enum { BACKWARD_STAGES = 2, BACKWARD_STATE = 8 };
 
 /* The greatest bound by position, and the greatest shift: the kernels add a few of them. */
 #define BACKWARD_FAR ((long long)1 << 40)
@@ -47,15 +46,10 @@ BACKWARD_CALL backward_range backward_queries(const backward_bounds *of, int fir
 }
 
 /* Bytes of shared memory: a block's own `side` rows of both operands, then the stages, then the numbers of its own rows. A stage
- * has rows of both operands and their numbers. */
-BACKWARD_CALL int backward_stage_bytes(int head_pitch, int value_pitch)
+ * has `width` rows of both operands and their numbers. */
+BACKWARD_CALL int backward_shared_bytes(int side, int width, int head_pitch, int value_pitch)
 {
-    return BACKWARD_WIDTH * (head_pitch + value_pitch + BACKWARD_STATE);
-}
-BACKWARD_CALL int backward_shared_bytes(int side, int head_pitch, int value_pitch)
-{
-    return side * (head_pitch + value_pitch + BACKWARD_STATE) +
-           BACKWARD_STAGES * backward_stage_bytes(head_pitch, value_pitch);
+    return (side + BACKWARD_STAGES * width) * (head_pitch + value_pitch + BACKWARD_STATE);
 }
 
 #endif
