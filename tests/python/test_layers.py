@@ -87,7 +87,8 @@ def test_arrays_without_a_shape_are_the_operators_to_check():
 
 @pytest.mark.parametrize("name", [*attention.BACKENDS, "ref"])
 def test_layers_are_pickled_and_copied(name):
-    impl = getattr(attention, name).get_impl_cls()(4, 16, causal=True, num_kv_heads=2, prefix="blocks.3")
+    options = {"windows": (3, 1, 3)} if name in attention.VIDEO_BACKENDS else {"causal": True}
+    impl = getattr(attention, name).get_impl_cls()(4, 16, num_kv_heads=2, prefix="blocks.3", **options)
     assert getattr(attention, type(impl).__name__) is type(impl)
     layer = {"attn_impl": impl}
     for made in (*(pickle.loads(pickle.dumps(layer, protocol)) for protocol in range(pickle.HIGHEST_PROTOCOL + 1)),

@@ -29,7 +29,7 @@ _HOMES = {
     "Packed": "_packed", "matmul_pack": "_packed",
     "doctor": "_doctor", "libraries": "_doctor", "library": "_doctor",
 }
-_MODULES = ("backends", "device_interface", "fft", "integrations", "lock", "platforms")
+_MODULES = ("backends", "device_interface", "fft", "integrations", "lock", "platforms", "video")
 
 
 def version() -> str:

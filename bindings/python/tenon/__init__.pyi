@@ -6,6 +6,7 @@ from . import integrations as integrations
 from . import lock as lock
 from . import platforms as platforms
 from . import settings as settings
+from . import video as video
 from ._devices import Device as Device
 from ._devices import Event as Event
 from ._devices import Stream as Stream

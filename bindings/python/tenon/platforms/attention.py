@@ -24,7 +24,7 @@ from typing import Any
 
 from .. import _given, errors, operators, settings
 from .._library import text
-from .interface import AttentionBackendEnum, platform
+from .interface import VIDEO_BACKENDS, AttentionBackendEnum, platform
 
 
 @dataclasses.dataclass
@@ -289,9 +289,15 @@ OF_LAYERS = "_Impl"  # behind a backend's name: the class that computes its laye
 
 def backend_class(name: str) -> type[AttentionBackend]:
     """The class for a backend's name, a stranger's too."""
-    impl = type(f"{name}{OF_LAYERS}", (AttentionImpl,), {
+    base: type[AttentionBackend] = AttentionBackend
+    layer: type[AttentionImpl] = AttentionImpl
+    if name in VIDEO_BACKENDS:
+        from . import _video
+
+        base, layer = _video.VideoBackend, _video.IMPLS[name]
+    impl = type(f"{name}{OF_LAYERS}", (layer,), {
         "backend": name, "__module__": __name__, "__doc__": f"A layer's attention by {name} alone."})
-    return type(name, (AttentionBackend,), {
+    return type(name, (base,), {
         "name": name, "impl": impl, "__module__": __name__, "__doc__": f"Attention by {name} alone."})
 
 
@@ -306,7 +312,8 @@ def enter(name: str) -> type[AttentionBackend]:
 
 
 for _name in BACKENDS:
-    enter(_name)
+    if _name not in VIDEO_BACKENDS:  # those are made when they are asked for: they derive from what is here
+        enter(_name)
 
 
 def is_brought(name: str) -> bool:
@@ -328,7 +335,7 @@ def __getattr__(name: str) -> Any:
     if name.endswith(OF_LAYERS):
         backend = globals().get(name[:-len(OF_LAYERS)]) or __getattr__(name[:-len(OF_LAYERS)])
         return backend.impl
-    if not is_brought(name):
+    if name not in VIDEO_BACKENDS and not is_brought(name):
         if not name.isupper():
             raise AttributeError(message)
         near = difflib.get_close_matches(name, BACKENDS, 1, 0)

@@ -94,6 +94,9 @@ class DeviceCapability(NamedTuple):
         return self.major * 10 + min(self.minor, 9)
 
 
+VIDEO_BACKENDS = ("SLIDING_TILE_ATTN", "VIDEO_SPARSE_ATTN")  # computed by tenon.video
+
+
 class UnsupportedChoice(errors.UnsupportedError, ValueError):
     """A quantization, model or backend that the platform does not have."""
 
@@ -375,10 +378,24 @@ class Platform:
     def get_attn_backend_cls(self, selected_backend: Any, head_size: int, dtype: Any) -> str:
         """The dotted path of the class that computes a layer's attention: what was selected or, for None,
         what settings ask for, or else the fastest. What cannot be taken is an error with the reason."""
+        name = str(getattr(selected_backend, "name", selected_backend)).upper()
+        if name in VIDEO_BACKENDS:
+            self._check_video(name, head_size, dtype)
+            return f"tenon.platforms.attention.{name}"
         choice = self.attention_choice(selected_backend, head_size, dtype)
         logger.info("attention: %s (%s), by %s", text(choice.name), text(choice.kernel),
                     text(choice.origin))
         return f"tenon.platforms.attention.{text(choice.name)}"
+
+    def _check_video(self, backend: str, head_size: int, dtype: Any) -> None:
+        """Refuses a backend for video where attention over listed blocks has no kernel."""
+        from .._explain import explain
+
+        size = _given.number("head_size", head_size, 1, _given.INT64[1])
+        found = explain(f"attention-sparse:{_dtypes.word_of(dtype)}:h=1,l=1024,d={size},bq=64,entries=16@{self.name}")
+        if found.chosen is None:
+            raise UnsupportedChoice(f"{backend} computes with tn_attention_sparse: {found.message}", "unsupported", "attention")
+        logger.info("attention: %s (%s)", backend, found.chosen.kernel)
 
     def attention_choice(self, selected_backend: Any, head_size: int, dtype: Any) -> _abi.AttentionChoice:
         """The same with kernel and origin, as the library gives it."""

@@ -1,0 +1,326 @@
+"""Attention for video, over blocks of tokens that are near or that matter most.
+
+The tokens of a video are a grid of frames, rows and columns, in that order (raster order). They are put into tiles, boxes of
+neighbouring tokens, so that a block of queries or keys is one tile. Tiles at the ends of the grid may have fewer tokens.
+
+>>> import numpy
+>>> from tenon.video import sliding_tile_attention
+>>> q = k = v = numpy.ones((1, 4 * 8 * 8, 2, 16), "float32")                 # batch, length, heads, size
+>>> sliding_tile_attention(q, k, v, (4, 8, 8), (3, 1, 3), tile=(2, 4, 4)).shape
+(1, 256, 2, 16)
+"""
+
+from __future__ import annotations
+
+from array import array
+from functools import lru_cache
+from itertools import product
+from math import ceil, prod
+
+from . import _dtypes, _given, errors, operators
+from ._arrays import kind_of, view
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Sequence
+
+    Box = tuple[int, int, int]
+    Tables = tuple[memoryview, array[int]]
+
+__all__ = ["TileGrid", "best_blocks", "sliding_tile_attention", "video_sparse_attention", "window_blocks"]
+
+SLIDING_TILE = (6, 8, 8)
+CUBE = (4, 4, 4)
+
+
+def box_of(name: str, value: Any) -> Box:
+    """Three whole numbers of at least 1."""
+    if isinstance(value, (str, bytes)) or not hasattr(value, "__len__"):
+        raise TypeError(f"{name}: expected three whole numbers, (frames, rows, columns), got {value!r}")
+    if len(value) != 3:
+        raise errors.invalid(f"{name}: expected three numbers, (frames, rows, columns), got {len(value)}")
+    t, h, w = (_given.number(name, one, 1, _given.INT32[1]) for one in value)
+    return t, h, w
+
+
+class TileGrid:
+    """A canvas of (frames, rows, columns) tokens in tiles of that size.
+
+    Each tile has `slots`, as many as a whole tile has tokens. The tokens of a tile are in its first slots, ordered by frame,
+    row and column; the other slots of a tile that is not whole are empty.
+
+    >>> grid = TileGrid((1, 2, 3), (1, 2, 2))
+    >>> grid.counts, grid.tiles, grid.slots, list(grid.sizes)
+    ((1, 1, 2), 2, 4, [4, 2])
+    >>> list(grid.tokens)                                  # of each slot; an empty one has a token, too
+    [0, 1, 3, 4, 2, 5, 2, 2]
+    >>> list(grid.places)                                  # the slot of each token
+    [0, 1, 4, 2, 3, 5]
+    """
+
+    def __init__(self, canvas: Sequence[int], tile: Sequence[int]) -> None:
+        self.canvas, self.tile = box_of("canvas", canvas), box_of("tile", tile)
+        self.counts: Box = tuple(ceil(c / t) for c, t in zip(self.canvas, self.tile))  # type: ignore[assignment]
+        self.tiles, self.slots, self.length = prod(self.counts), prod(self.tile), prod(self.canvas)
+        if self.tiles * self.slots > _given.INT32[1]:
+            raise errors.invalid(f"canvas: expected at most {_given.INT32[1]} slots, got {self.tiles * self.slots}")
+        self.tokens, self.places, self.sizes = array("q"), array("q", bytes(8 * self.length)), array("i")
+        for at in product(*map(range, self.counts)):
+            self._add_tile([range(n * t, min((n + 1) * t, c)) for n, t, c in zip(at, self.tile, self.canvas)])
+
+    def _add_tile(self, spans: list[range]) -> None:
+        _, rows, columns = self.canvas
+        inside = [(t * rows + h) * columns + w for t, h, w in product(*spans)]
+        for slot, token in enumerate(inside, len(self.tokens)):
+            self.places[token] = slot
+        self.tokens.extend(inside + inside[:1] * (self.slots - len(inside)))
+        self.sizes.append(len(inside))
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether no slot is empty."""
+        return self.tiles * self.slots == self.length
+
+    def to_tiles(self, x: Any) -> Any:
+        """The tokens of dimension 1 in the order of slots; empty slots repeat a token of their tile."""
+        self._check(x, self.length, "tokens")
+        return take(x, self.tokens)
+
+    def to_raster(self, x: Any) -> Any:
+        """What `to_tiles` gave, back in raster order."""
+        self._check(x, self.tiles * self.slots, "slots")
+        return take(x, self.places)
+
+    def _check(self, x: Any, length: int, what: str) -> None:
+        if x.shape[1] != length:
+            raise errors.invalid(f"canvas: expected {length} {what} in dimension 1, those of a canvas of {self.canvas} in "
+                                 f"tiles of {self.tile}; got {x.shape[1]}")
+
+
+@lru_cache(16)
+def grid_of(canvas: Box, tile: Box) -> TileGrid:
+    """The same grid for equal arguments."""
+    return TileGrid(canvas, tile)
+
+
+def is_torch(x: Any) -> bool:
+    """Whether it is a tensor of PyTorch's."""
+    return hasattr(x, "requires_grad")
+
+
+def take(x: Any, index: array[int]) -> Any:
+    """Rows of dimension 1."""
+    if is_torch(x):
+        import torch
+
+        return x.index_select(1, torch.frombuffer(index, dtype=torch.int64).to(x.device))
+    return x.take(memoryview(index), axis=1)
+
+
+def _table(numbers: array[int], *shape: int) -> memoryview:
+    return memoryview(numbers).cast("B").cast("i", shape)
+
+
+@lru_cache(64)
+def _seen_along(count: int, window: int) -> tuple[range, ...]:
+    """The tiles that each tile of an axis sees: a window that is moved inward at the ends."""
+    half = window // 2
+    centres = (max(half, min(at, count - 1 - half)) for at in range(count))
+    return tuple(range(max(0, c - half), min(count, c + half + 1)) for c in centres)
+
+
+@lru_cache(64)
+def _lists_of_window(counts: Box, window: Box, text_blocks: int) -> tuple[array[int], array[int]]:
+    """How many blocks each block of queries of a head sees, and which."""
+    _, rows, columns = counts
+    tiles = prod(counts)
+    text = range(tiles, tiles + text_blocks)
+    lengths, blocks = array("i"), array("i")
+    along = [_seen_along(count, size) for count, size in zip(counts, window)]
+    for spans in product(*along):
+        before = len(blocks)
+        blocks.extend((t * rows + h) * columns + w for t, h, w in product(*spans))
+        blocks.extend(text)
+        lengths.append(len(blocks) - before)
+    for _ in text:
+        blocks.extend(range(tiles + text_blocks))
+        lengths.append(tiles + text_blocks)
+    return lengths, blocks
+
+
+def windows_of(windows: Any, heads: int) -> list[Box]:
+    """A window for each head, of one for all or of a list."""
+    if len(windows) == 3 and not hasattr(windows[0], "__len__"):
+        return [box_of("windows", windows)] * heads
+    if len(windows) != heads:
+        raise errors.invalid(f"windows: expected one window, or {heads} windows, one for each head; got {len(windows)}")
+    return [box_of("windows", window) for window in windows]
+
+
+def window_blocks(grid: TileGrid, windows: Any, heads: int, text: int = 0) -> Tables:
+    """The lists of sliding tiles for `attention_sparse`: (starts, blocks), with a block for each tile and as many more as
+    `text` tokens need.
+
+    A tile of queries sees the tiles within half a window of it, counted in tiles and rounded down; at the ends of the
+    canvas, the window is moved inward. All tiles see the text, and the text sees everything. `windows` is one window for
+    all heads or a list of one for each.
+
+    >>> starts, blocks = window_blocks(TileGrid((1, 1, 16), (1, 1, 4)), (1, 1, 3), heads=1)
+    >>> [list(blocks[a:b]) for a, b in zip(starts.tolist()[0], starts.tolist()[0][1:])]
+    [[0, 1, 2], [0, 1, 2], [1, 2, 3], [1, 2, 3]]
+    """
+    text_blocks = ceil(_given.number("text", text, 0, _given.INT32[1]) / grid.slots)
+    starts, blocks = array("i"), array("i")
+    for window in windows_of(windows, heads):
+        lengths, listed = _lists_of_window(grid.counts, window, text_blocks)
+        at = len(blocks)
+        starts.append(at)
+        for length in lengths:
+            at += length
+            starts.append(at)
+        blocks.extend(listed)
+    return _table(starts, heads, grid.tiles + text_blocks + 1), blocks
+
+
+def tiled_attention(grid: TileGrid, q: Any, k: Any, v: Any, windows: Any, scale: float | None = None,
+                    lse: bool = False) -> Any:
+    """Attention of sliding tiles, of [batch, slots and text, heads, size]: the tiles' slots, then the text."""
+    heads, text = q.shape[2], q.shape[1] - grid.tiles * grid.slots
+    if text < 0 or k.shape[1] != q.shape[1]:
+        raise errors.invalid(f"q: expected at least the {grid.tiles * grid.slots} slots of the tiles, as many as k has; got "
+                             f"{q.shape[1]} and k of {k.shape[1]}")
+    starts, blocks = window_blocks(grid, windows, heads, text)
+    sizes = None
+    if not grid.is_whole:
+        sizes = array("i", grid.sizes)
+        sizes.extend(min(grid.slots, text - at) for at in range(0, text, grid.slots))
+    return operators.attention_sparse(q, k, v, block=grid.slots, starts=starts, blocks=blocks, block_sizes=sizes, scale=scale,
+                                      layout="blhd", lse=lse)
+
+
+def joined(first: Any, second: Any) -> Any:
+    """Two arrays, one behind the other along dimension 1."""
+    if is_torch(first):
+        import torch
+
+        return torch.cat((first, second), 1)
+    shape = (first.shape[0], first.shape[1] + second.shape[1], *first.shape[2:])
+    out = kind_of(first).empty(first, view(first), shape, _dtypes.WORD[view(first).dtype])
+    out[:, :first.shape[1]], out[:, first.shape[1]:] = first, second
+    return out
+
+
+def sliding_tile_attention(q: Any, k: Any, v: Any, canvas: Sequence[int], windows: Any, *,
+                           tile: Sequence[int] = SLIDING_TILE, scale: float | None = None) -> Any:
+    """Attention in which each tile sees the tiles near it, of [batch, length, heads, size] in raster order. Tokens behind
+    those of the canvas are text: they see everything, and everything sees them. `windows` is (frames, rows, columns) in
+    tiles, or a list with one for each head; see `window_blocks`.
+
+    >>> import numpy
+    >>> q = k = v = numpy.ones((1, 6 * 8 * 8 + 5, 2, 16), "float32")         # with five tokens of text
+    >>> sliding_tile_attention(q, k, v, (6, 8, 8), [(1, 1, 1), (3, 3, 3)]).shape
+    (1, 389, 2, 16)
+    """
+    grid = grid_of(box_of("canvas", canvas), box_of("tile", tile))
+    if q.shape[1] < grid.length:
+        raise errors.invalid(f"canvas: expected at most the {q.shape[1]} tokens of q, got {grid.length}")
+    ordered = [joined(grid.to_tiles(x[:, :grid.length]), x[:, grid.length:]) for x in (q, k, v)]
+    out = tiled_attention(grid, *ordered, windows, scale)
+    slots = grid.tiles * grid.slots
+    return joined(grid.to_raster(out[:, :slots]), out[:, slots:])
+
+
+def best_blocks(scores: Any, count: int) -> Any:
+    """The numbers of the `count` greatest scores of each row, ascending, as int32. Of equal scores the first ones are taken.
+
+    >>> import numpy
+    >>> best_blocks(numpy.array([[3.0, 5.0, 3.0, 3.0]]), 2)
+    array([[0, 1]], dtype=int32)
+    """
+    if is_torch(scores):
+        order = scores.sort(stable=True, dim=-1, descending=True).indices[..., :count]
+        return order.sort(-1).values.int()
+    order = (-scores).argsort(axis=-1, kind="stable")[..., :count]
+    order.sort(axis=-1)
+    return order.astype("int32")
+
+
+def blocks_to_keep(sparsity: float, cubes: int) -> int:
+    """ceil((1 - sparsity) cubes), from 1 to all."""
+    if not 0 <= sparsity <= 1:
+        raise errors.invalid(f"sparsity: expected 0 to 1, got {sparsity}")
+    return min(max(ceil(round((1 - sparsity) * cubes, 9)), 1), cubes)
+
+
+def _means(grid: TileGrid, x: Any, sizes: Any) -> Any:
+    """The mean of each cube's tokens, [batch, heads, cubes, size], rounded to x's dtype. Empty slots must be 0."""
+    batch, _, heads, size = x.shape
+    total = operators.reduce("sum", x.reshape(batch, grid.tiles, grid.slots, heads, size), 2, dtype=_wide(x))
+    return operators.permute(operators.cast(total / sizes, _dtypes.WORD[view(x).dtype]), (0, 2, 1, 3))
+
+
+def cubes_attention(grid: TileGrid, q: Any, k: Any, v: Any, sparsity: float, gate: Any = None,
+                    scale: float | None = None) -> Any:
+    """Video sparse attention of [batch, slots, heads, size], whose empty slots are 0."""
+    batch, slots, heads, size = q.shape
+    scale = size ** -0.5 if scale is None else scale
+    sizes = like(q, grid.sizes).reshape(grid.tiles, 1, 1)
+    coarse_q, coarse_k, coarse_v = (_means(grid, x, sizes) for x in (q, k, v))
+    scores = operators.matmul(coarse_q, coarse_k, transpose_b=True, alpha=scale, dtype=_wide(q))
+    weights = operators.softmax(scores, -1)
+    coarse = operators.matmul(weights, operators.cast(coarse_v, _wide(q)))
+    count = blocks_to_keep(sparsity, grid.tiles)
+    starts = array("i")
+    for row in range(batch * heads):
+        starts.extend(range(row * grid.tiles * count, (row + 1) * grid.tiles * count + 1, count))
+    fine = operators.attention_sparse(
+        q, k, v, block=grid.slots, starts=_table(starts, batch, heads, grid.tiles + 1),
+        blocks=best_blocks(scores, count).reshape(-1), block_sizes=None if grid.is_whole else grid.sizes, scale=scale,
+        layout="blhd", dtype=_wide(q))
+    whole = (batch, grid.tiles, grid.slots, heads, size)
+    spread = operators.permute(coarse, (0, 2, 1, 3)).reshape(batch, grid.tiles, 1, heads, size)
+    out = fine.reshape(whole) + (spread if gate is None else spread * gate.reshape(whole))
+    return operators.cast(out.reshape(batch, slots, heads, size), _dtypes.WORD[view(q).dtype])
+
+
+def _wide(x: Any) -> str:
+    return "f64" if _dtypes.WORD[view(x).dtype] == "f64" else "f32"
+
+
+def like(x: Any, numbers: array[int]) -> Any:
+    """Whole numbers as an array of x's library, of f32."""
+    if is_torch(x):
+        import torch
+
+        return torch.tensor(numbers, dtype=torch.float32, device=x.device)
+    import numpy
+
+    return numpy.asarray(numbers, "float32")
+
+
+def without_empty(grid: TileGrid, x: Any) -> Any:
+    """The tokens of dimension 1 in the order of slots; empty slots are 0."""
+    tiled = grid.to_tiles(x)
+    if not grid.is_whole:
+        tiled = tiled if tiled is not x else x + 0
+        for n, size in enumerate(grid.sizes):
+            tiled[:, n * grid.slots + size:(n + 1) * grid.slots] = 0
+    return tiled
+
+
+def video_sparse_attention(q: Any, k: Any, v: Any, canvas: Sequence[int], sparsity: float, *, gate: Any = None,
+                           tile: Sequence[int] = CUBE) -> Any:
+    """Attention over the cubes that matter most, of [batch, length, heads, size] in raster order.
+
+    A coarse stage computes attention of the means of the cubes. Each cube of queries then sees the cubes of keys with the
+    greatest scores there: ceil((1 - sparsity) cubes), at least one; of equal scores the first ones. The result is that plus
+    the coarse one, which `gate` is multiplied with: an array of q's shape; None: 1.
+
+    >>> import numpy
+    >>> q = k = v = numpy.ones((1, 4 * 8 * 8, 2, 16), "float32")
+    >>> video_sparse_attention(q, k, v, (4, 8, 8), 0.75)[0, 0, 0, :2]
+    array([2., 2.], dtype=float32)
+    """
+    grid = grid_of(box_of("canvas", canvas), box_of("tile", tile))
+    tiled = [without_empty(grid, x) for x in (q, k, v)]
+    return grid.to_raster(cubes_attention(grid, *tiled, sparsity, None if gate is None else grid.to_tiles(gate)))
