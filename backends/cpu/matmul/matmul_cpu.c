@@ -8,20 +8,65 @@
 #include "matmul_cost.h"
 #include "matmul_in_place.h"
 #include "matmul_lowp_narrow.h"
+#include "matmul_stream.h"
 #include "matmul_thin.h"
 
+static uint64_t most_bytes(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Packs B for many products, unless it has fewer rows than that. */
+static tn_status pack_b(const tni_mm_set *set, int64_t rows_least, const tn_run *run, void **out,
+                        uint64_t *out_bytes, tn_error *err)
+{
+    const char *const name = run->row->name;
+    tni_mm_product product;
+    tni_mm_describe(run->op, &product);
+    if (!tni_mm_stream_packs(set, &product, rows_least))
+        return tn_fail(err, TN_UNSUPPORTED, 0, name, "packing does not make this product faster");
+    const uint64_t bytes = tni_mm_stream_packed_bytes(set, &product);
+    char *made = run->host->alloc(run->host->self, bytes, 64);
+    if (!made)
+        return tn_fail(err, TN_OUT_OF_MEMORY, 0, name, "no memory for %llu bytes of packed B",
+                       (unsigned long long)bytes);
+    tni_mm_stream_pack(set, &product, run, made);
+    *out = made;
+    *out_bytes = bytes;
+    return TN_OK;
+}
+
+static void release_packed(const tn_run *run, void *packed)
+{
+    run->host->release(run->host->self, packed);
+}
+
 /* f32 and f64: the choice of algorithm for a product */
+
+/* Whether B is streamed rather than read in place, or packed as a whole: it is contiguous along k,
+ * and there are more rows than are summed at once; or there are too many for its size. */
+static bool is_streamed(const tni_mm_set *set, tni_mm_product *p)
+{
+    if (p->m <= TNI_MM_THIN || !tni_mm_stream_suits(set, p))
+        return false;
+    tni_mm_product copy = *p;
+    return p->b.column != 1 || (!tni_mm_is_thin(&copy) && !tni_mm_is_in_place(p));
+}
+
 static tn_status run_real(const tn_run *run, const tni_mm_kernels *f32, const tni_mm_kernels *f64,
                           tn_error *err)
 {
     const tn_op *op = run->op;
     const tni_mm_kernels *kernels = op->operand[TN_MATMUL_A].dtype == TN_F32 ? f32 : f64;
-    if (!(op->uses & ~(uint64_t)TNI_MM_PLAIN_USES) && tni_mm_plain_run(kernels, run))
+    if (!run->packed && !(op->uses & ~(uint64_t)TNI_MM_PLAIN_USES) &&
+        tni_mm_plain_run(kernels, run))
         return TN_OK;
     tni_mm_product product;
     bool fits = true;
     tni_mm_describe(op, &product);
-    if (tni_mm_is_thin(&product))
+    if (run->packed || is_streamed(&kernels->packed, &product))
+        tni_mm_stream_run(&kernels->packed, &product, run);
+    else if (tni_mm_is_thin(&product))
         tni_mm_thin_run(kernels, &product, run);
     else if (tni_mm_is_in_place(&product))
         fits = tni_mm_in_place_run(kernels, &product, run);
@@ -35,13 +80,26 @@ static uint64_t workspace_real(const tn_query *query, const tni_mm_kernels *f32,
                                const tni_mm_kernels *f64)
 {
     const tni_mm_kernels *kernels = query->op->operand[TN_MATMUL_A].dtype == TN_F32 ? f32 : f64;
+    const tni_mm_set *set = &kernels->packed;
     tni_mm_product product;
     tni_mm_describe(query->op, &product);
+    if (is_streamed(set, &product))
+        return tni_mm_stream_workspace(set, &product, query->threads);
+    const uint64_t bytes = tni_mm_stream_packs(set, &product, 1)
+                               ? tni_mm_stream_workspace(set, &product, query->threads)
+                               : 0;
     if (tni_mm_is_thin(&product))
-        return tni_mm_thin_workspace(&product);
+        return most_bytes(tni_mm_thin_workspace(&product), bytes);
     if (tni_mm_is_in_place(&product))
-        return 0;
-    return tni_mm_packed_workspace(&kernels->packed, &product, query->threads);
+        return bytes;
+    return most_bytes(tni_mm_packed_workspace(set, &product, query->threads), bytes);
+}
+
+static tn_status pack_real(const tn_run *run, const tni_mm_kernels *f32, const tni_mm_kernels *f64,
+                           void **out, uint64_t *out_bytes, tn_error *err)
+{
+    const tn_dtype dtype = run->op->operand[TN_MATMUL_A].dtype;
+    return pack_b(dtype == TN_F32 ? &f32->packed : &f64->packed, 1, run, out, out_bytes, err);
 }
 
 static double cost_real(const tn_query *query, const tni_mm_kernels *f32, const tni_mm_kernels *f64,
@@ -107,16 +165,32 @@ static const tni_mm_thin_set *thin_of(const tn_kernel_row *row)
     return ((const tni_mm_row *)row)->thin;
 }
 
+/* Minimum rows for packing B beforehand. Panels of widened elements have twice the bytes of B. */
+static int64_t rows_to_pack(const tn_kernel_row *row)
+{
+    return ((const tni_mm_row *)row)->packs ? TNI_MM_FEW + 1 : 1;
+}
+
 static uint64_t workspace_low(const tn_kernel_row *row, const tn_query *query)
 {
     const tni_mm_set set = set_of(row);
     tni_mm_product product;
     tni_mm_describe(query->op, &product);
+    const bool packs = tni_mm_stream_packs(&set, &product, rows_to_pack(row));
+    const uint64_t bytes = packs ? tni_mm_stream_workspace(&set, &product, query->threads) : 0;
     if (thin_of(row) && tni_mm_low_is_thin(&product))
-        return tni_mm_low_thin_workspace(thin_of(row), &product);
+        return most_bytes(tni_mm_low_thin_workspace(thin_of(row), &product), bytes);
     if (tni_mm_low_is_narrow(&set, &product))
-        return tni_mm_low_narrow_workspace(&set, &product);
-    return tni_mm_packed_workspace(&set, &product, query->threads);
+        return most_bytes(tni_mm_low_narrow_workspace(&set, &product), bytes);
+    if (tni_mm_stream_suits(&set, &product))
+        return tni_mm_stream_workspace(&set, &product, query->threads);
+    return most_bytes(tni_mm_packed_workspace(&set, &product, query->threads), bytes);
+}
+
+static tn_status pack_low(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
+{
+    const tni_mm_set set = set_of(run->row);
+    return pack_b(&set, rows_to_pack(run->row), run, out, out_bytes, err);
 }
 
 static tn_status run_low(const tn_run *run, tn_error *err)
@@ -125,10 +199,14 @@ static tn_status run_low(const tn_run *run, tn_error *err)
     tni_mm_product product;
     (void)err;
     tni_mm_describe(run->op, &product);
-    if (thin_of(run->row) && tni_mm_low_is_thin(&product))
+    if (run->packed)
+        tni_mm_stream_run(&set, &product, run);
+    else if (thin_of(run->row) && tni_mm_low_is_thin(&product))
         tni_mm_low_thin_run(thin_of(run->row), set.acc, &product, run);
     else if (tni_mm_low_is_narrow(&set, &product))
         tni_mm_low_narrow_run(&set, &product, run);
+    else if (tni_mm_stream_suits(&set, &product))
+        tni_mm_stream_run(&set, &product, run);
     else
         tni_mm_packed_run(&set, &product, run);
     return TN_OK;
@@ -155,31 +233,40 @@ static const tn_dtype dtypes_f16[] = {TN_F16, 0};
     .overhead_us = (overhead)
 
 /* The step is the time of a vector multiply-add, in nanoseconds. */
-#define REAL(isa, needs, flops, bytes, step)                                             \
-    static tn_status run_##isa(const tn_run *run, tn_error *err)                         \
-    {                                                                                    \
-        return run_real(run, &tni_mm_f32_##isa, &tni_mm_f64_##isa, err);                 \
-    }                                                                                    \
-    static uint64_t workspace_##isa(const tn_kernel_row *row, const tn_query *query)     \
-    {                                                                                    \
-        (void)row;                                                                       \
-        return workspace_real(query, &tni_mm_f32_##isa, &tni_mm_f64_##isa);              \
-    }                                                                                    \
-    static double cost_##isa(const tn_kernel_row *row, const tn_query *query)            \
-    {                                                                                    \
-        (void)row;                                                                       \
-        return cost_real(query, &tni_mm_f32_##isa, &tni_mm_f64_##isa, step);             \
-    }                                                                                    \
-    const tn_kernel_row tni_cpu_matmul_row_##isa = {                                     \
-        FIELDS(#isa, dtypes_real, USES, needs, flops, bytes, 0.05), .admit = admit_real, \
-        .workspace = workspace_##isa, .run = run_##isa, .cost = cost_##isa};
+#define REAL(isa, needs, flops, bytes, step)                                                   \
+    static tn_status run_##isa(const tn_run *run, tn_error *err)                               \
+    {                                                                                          \
+        return run_real(run, &tni_mm_f32_##isa, &tni_mm_f64_##isa, err);                       \
+    }                                                                                          \
+    static tn_status pack_##isa(const tn_run *run, void **out, uint64_t *bytes, tn_error *err) \
+    {                                                                                          \
+        return pack_real(run, &tni_mm_f32_##isa, &tni_mm_f64_##isa, out, bytes, err);          \
+    }                                                                                          \
+    static uint64_t workspace_##isa(const tn_kernel_row *row, const tn_query *query)           \
+    {                                                                                          \
+        (void)row;                                                                             \
+        return workspace_real(query, &tni_mm_f32_##isa, &tni_mm_f64_##isa);                    \
+    }                                                                                          \
+    static double cost_##isa(const tn_kernel_row *row, const tn_query *query)                  \
+    {                                                                                          \
+        (void)row;                                                                             \
+        return cost_real(query, &tni_mm_f32_##isa, &tni_mm_f64_##isa, step);                   \
+    }                                                                                          \
+    const tn_kernel_row tni_cpu_matmul_row_##isa = {                                           \
+        FIELDS(#isa, dtypes_real, USES, needs, flops, bytes, 0.05),                            \
+        .admit = admit_real,                                                                   \
+        .workspace = workspace_##isa,                                                          \
+        .run = run_##isa,                                                                      \
+        .cost = cost_##isa,                                                                    \
+        .pack = pack_##isa,                                                                    \
+        .pack_release = release_packed};
 
 #define LOW_USES (USES | TN_MATMUL_USES_OUT_DTYPE | TN_MATMUL_USES_ACC)
 #define LOW(type, isa, needs, its_set, its_packs, its_thin, flops, bytes, overhead, ...)        \
     const tni_mm_row tni_mm_row_##type##_##isa = {                                              \
         .row = {FIELDS(#type "." #isa, dtypes_##type, LOW_USES, needs, flops, bytes, overhead), \
                 .admit = admit_low, .workspace = workspace_low, .run = run_low,                 \
-                .cost = tni_mm_low_cost},                                                       \
+                .cost = tni_mm_low_cost, .pack = pack_low, .pack_release = release_packed},     \
         .set = &(its_set),                                                                      \
         .packs = its_packs,                                                                     \
         .thin = its_thin,                                                                       \

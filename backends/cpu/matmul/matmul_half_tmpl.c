@@ -48,15 +48,89 @@ static void widen_panel(tn_dtype dtype, const tni_mm_pack *job, int64_t width,
     }
 }
 
-static void pack_lines(tn_dtype dtype, const tni_mm_pack *job, int64_t width,
+/* Widens the low, and the high, elements of units. */
+INLINE vf widen_low(tn_dtype dtype, vu x)
+{
+    return dtype == TN_BF16 ? (vf)(x << 16) : widen_f16(narrow_u16(x & 0xffff));
+}
+
+INLINE vf widen_high(tn_dtype dtype, vu x)
+{
+    return dtype == TN_BF16 ? (vf)(x & 0xffff0000) : widen_f16(narrow_u16(x >> 16));
+}
+
+/* A whole panel of contiguous lines, from element p to `end`. */
+INLINE void widen_together(tn_dtype dtype, const tni_mm_pack *job, int64_t p, int64_t end,
+                           int64_t width)
+{
+    const char *from = job->from + p * job->along;
+    float *to = (float *)(void *)job->to + p * width;
+    for (; p < end; p++, from += job->along, to += width)
+        for (int64_t i = 0; i < width; i += LANES) {
+            const vh x = load_u16(from + 2 * i);
+            store_f32(to + i, dtype == TN_BF16 ? widen_bf16(x) : widen_f16(x));
+        }
+}
+
+/* Whole squares of a panel whose lines are contiguous along k. Returns how many elements of each
+ * line they have. */
+INLINE int64_t widen_squares(tn_dtype dtype, const tni_mm_pack *job, int64_t width)
+{
+    const int64_t end = job->depth / (2 * LANES) * (2 * LANES);
+    for (int64_t line = 0; line < width; line += LANES) {
+        const char *from = job->from + line * job->across;
+        float *to = (float *)(void *)job->to + line;
+        for (int64_t p = 0; p < end; p += 2 * LANES) {
+            vu x[LANES];
+            UNROLLED for (int i = 0; i < LANES; i++) x[i] =
+                (vu)load_i32(from + i * job->across + 2 * p);
+            turn_square(x);
+            UNROLLED for (int i = 0; i < LANES; i++)
+            {
+                store_f32(to + (p + 2 * i) * width, widen_low(dtype, x[i]));
+                store_f32(to + (p + 2 * i + 1) * width, widen_high(dtype, x[i]));
+            }
+        }
+    }
+    return end;
+}
+
+/* Packs a part of lines that are contiguous, in the order of memory: a few elements of each line of
+ * all whole panels, then the next. */
+INLINE void pack_together(tn_dtype dtype, const tni_mm_pack *job, int64_t width)
+{
+    enum { ROWS = 8 };
+    for (int64_t p = 0; p < job->depth; p += ROWS) {
+        tni_mm_pack part = *job;
+        for (int64_t i = 0; i + width <= job->lines; i += width) {
+            part.from = job->from + i * job->across;
+            part.to = job->to + i / width * job->panel;
+            widen_together(dtype, &part, p, least(p + ROWS, job->depth), width);
+        }
+    }
+}
+
+/* Whole panels of contiguous elements are widened in registers; the rest goes through memory. */
+INLINE void pack_lines(tn_dtype dtype, const tni_mm_pack *job, int64_t width,
                        void (*pack)(const tni_mm_pack *job))
 {
+    const bool vectors = width % LANES == 0, together = vectors && job->across == 2;
     tni_mm_pack part = *job;
-    for (int64_t i = 0; i < job->lines; i += width) {
+    if (together)
+        pack_together(dtype, job, width);
+    for (int64_t i = together ? job->lines / width * width : 0; i < job->lines; i += width) {
+        part = *job;
         part.from = job->from + i * job->across;
         part.lines = job->lines - i < width ? job->lines - i : width;
         part.to = job->to + i / width * job->panel;
-        widen_panel(dtype, &part, width, pack);
+        if (vectors && job->along == 2 && part.lines == width) {
+            const int64_t done = widen_squares(dtype, &part, width);
+            part.from += 2 * done;
+            part.to += done * width * (int64_t)sizeof(float);
+            part.depth -= done;
+        }
+        if (part.depth > 0)
+            widen_panel(dtype, &part, width, pack);
     }
 }
 

@@ -30,6 +30,8 @@ typedef struct tni_mm_tile {
     const void *from; /* sums to add to; NULL: none */
     int64_t from_row;
     const tni_mm_queue *queue; /* NULL: only this tile */
+    const char *next;          /* packed tiles prefetch a line from here at each step of k, */
+    int64_t next_step;         /* so many bytes after the one before: 64, or 0 for nothing */
 } tni_mm_tile;
 
 /* Writes the sums of the tile. There is one function for each number of rows and of vectors of

@@ -39,13 +39,17 @@ typedef VECTOR F(sums)[TNI_MM_TILE_ROWS][TNI_MM_TILE_VECTORS];
             STEP_ENDS();                                                                    \
     }
 
-/* From packed panels: A's has TILE_ROWS rows, B's has whole vectors. */
+/* From packed panels: A's has TILE_ROWS rows, B's has whole vectors. A prefetch at every step brings
+ * the next panel into the second-level cache while this one is multiplied. */
 SPECIAL void F(sum_packed)(const tni_mm_tile *t, F(sums) sum, const int rows, const int vectors)
 {
     const REAL *a = t->a, *b = t->b;
+    uintptr_t next = (uintptr_t)t->next;
     UNROLLED_2 for (int64_t p = t->depth; p > 0; p--)
     {
         VECTOR y[TNI_MM_TILE_VECTORS];
+        __builtin_prefetch((const char *)next, 0, 2);
+        next += (uintptr_t)t->next_step;
         UNROLLED for (int j = 0; j < vectors; j++) y[j] = F(load)(b + j * WIDTH);
 #if defined(__aarch64__)
         ADD_PANEL(a)

@@ -39,6 +39,19 @@ static void F(tile_finish)(tni_mm_tile tile, tni_mm_tile_fn *sum, const tni_mm_f
     F(finish_tile)(finish, room, TILE_COLUMNS, rows, columns, out, bias);
 }
 
+/* The part of the next panel of B that a tile prefetches: a line for each step of k, one row of tiles
+ * after the other. The panels must follow each other in memory. */
+INLINE void F(look_ahead)(const tni_mm_block *job, int64_t row, int64_t column, tni_mm_tile *tile)
+{
+    const int64_t done = row / TILE_ROWS * job->depth * 64;
+    tile->next = tile->b;
+    tile->next_step = 0;
+    if (job->next_b && done < job->b_panel) {
+        tile->next = job->next_b + column / TILE_COLUMNS * job->b_panel + done;
+        tile->next_step = 64;
+    }
+}
+
 /* Computes the tile of a block at this row and column. */
 static void F(block_tile)(const tni_mm_block *job, int64_t row, int64_t column)
 {
@@ -48,18 +61,19 @@ static void F(block_tile)(const tni_mm_block *job, int64_t row, int64_t column)
     int wide = columns > WIDTH;
     char *out = tni_mm_out_at(job, row, column);
     REAL *sums = (REAL *)(void *)job->sums + row * job->sums_row + column;
-    const tni_mm_tile tile = {.a = job->a + row / TILE_ROWS * job->a_panel,
-                              .b = job->b + column / TILE_COLUMNS * job->b_panel,
-                              .a_row = 1,
-                              .a_step = TILE_ROWS,
-                              .b_step = TILE_COLUMNS,
-                              .depth = job->depth,
-                              .last = columns - wide * WIDTH,
-                              .to = job->last ? (void *)out : sums,
-                              .to_row = job->last ? f->out_row : job->sums_row,
-                              .from = job->first ? NULL : sums,
-                              .from_row = job->sums_row};
+    tni_mm_tile tile = {.a = job->a + row / TILE_ROWS * job->a_panel,
+                        .b = job->b + column / TILE_COLUMNS * job->b_panel,
+                        .a_row = 1,
+                        .a_step = TILE_ROWS,
+                        .b_step = TILE_COLUMNS,
+                        .depth = job->depth,
+                        .last = columns - wide * WIDTH,
+                        .to = job->last ? (void *)out : sums,
+                        .to_row = job->last ? f->out_row : job->sums_row,
+                        .from = job->first ? NULL : sums,
+                        .from_row = job->sums_row};
     tni_mm_tile_fn *sum = F(packed_tiles)[wide][rows - 1];
+    F(look_ahead)(job, row, column, &tile);
     if (!job->last || f->plain) {
         sum(&tile);
         return;
