@@ -218,6 +218,7 @@ typedef struct cpu_case {
     tn_op op;
     cpu_memory memory[TN_OP_OPERANDS_MAX];
     void *data[TN_OP_OPERANDS_MAX];
+    const void *packed; /* what the row packed; or NULL */
 } cpu_case;
 
 static inline int64_t cpu_elements(const tn_layout *layout)
@@ -420,7 +421,8 @@ static inline void cpu_run_in_room(const tn_kernel_row *row, cpu_case *it, int32
                         .workspace = room,
                         .workspace_bytes = bytes,
                         .host = &cpu_host,
-                        .threads = threads};
+                        .threads = threads,
+                        .packed = it->packed};
     assert_int_equal(row->run(&run, NULL), TN_OK);
     for (size_t i = (size_t)bytes; i < whole; i++)
         assert_int_equal(room[i], NANS);

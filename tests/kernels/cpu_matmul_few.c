@@ -15,6 +15,8 @@ typedef struct shapes {
 
 enum { FINISHES = 4 };
 
+static int32_t packs; /* how often a row packed B */
+
 static tn_dtype out_of(tn_dtype dtype)
 {
     return dtype == TN_I8 ? TN_I32 : dtype;
@@ -172,11 +174,72 @@ static void few_of_a_large_matrix(void **state)
     cpu_each_row(TN_OP_MATMUL, check_narrow);
 }
 
+/* B is packed by the row, and then no longer there. */
+static void check_packed(const tn_kernel_row *row, tn_dtype dtype, const shapes *s)
+{
+    cpu_case packed, plain;
+    uint64_t bytes = 0;
+    void *made = NULL;
+    make(&packed, dtype, s);
+    make(&plain, dtype, s);
+    packed.op.struct_size = sizeof packed.op;
+    packed.op.kind = row->op;
+    const tn_run run = {.struct_size = sizeof run,
+                        .row = row,
+                        .op = &packed.op,
+                        .data = packed.data,
+                        .host = &cpu_host,
+                        .threads = s->threads};
+    const tn_status status = row->pack(&run, &made, &bytes, NULL);
+    if (status != TN_UNSUPPORTED) {
+        assert_int_equal(status, TN_OK);
+        assert_true(bytes > 0);
+        memset(packed.memory[TN_MATMUL_B].low, CPU_POISON, packed.memory[TN_MATMUL_B].bytes);
+        packed.packed = made;
+        cpu_run_in_room(row, &packed, s->threads);
+        cpu_run_in_room(row, &plain, 1);
+        compare(row, &packed, &plain);
+        row->pack_release(&run, made);
+        packs++;
+    }
+    cpu_end(&packed);
+    cpu_end(&plain);
+}
+
+/* A large B with few rows, which is packed piece by piece, or beforehand. */
+static void check_streamed(const tn_kernel_row *row)
+{
+    static const int64_t rows[] = {1, 7, 9, 11, 12, 13, 16, 17, 32, 33, 63, 64, 65};
+    static const int64_t columns[] = {257, 300, 351, 512, 1031};
+    static const int64_t depths[] = {255, 257, 300, 511, 513, 1025, 1090};
+    const int32_t before = packs;
+    if (strstr(row->name, ".plain"))
+        return;
+    for (int c = 0; c < (test_reduced() ? 6 : test_full() ? 150 : 40); c++) {
+        shapes s = roll(rows, sizeof rows / sizeof rows[0],
+                        depths[cpu_random() % (sizeof depths / sizeof depths[0])]);
+        const tn_dtype dtype = row->dtypes[c % (row->dtypes[1] ? 2 : 1)];
+        s.n = columns[cpu_random() % (sizeof columns / sizeof columns[0])];
+        s.out = c % 3 ? CPU_DENSE : s.out;
+        check(row, dtype, &s);
+        check_packed(row, dtype, &s);
+    }
+    assert_true(packs > before);
+}
+
+static void few_rows_of_a_large_matrix(void **state)
+{
+    (void)state;
+    (void)tni_cpu_amx_request();
+    cpu_each_row(TN_OP_MATMUL, check_streamed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_last_columns),
         cmocka_unit_test(few_of_a_large_matrix),
+        cmocka_unit_test(few_rows_of_a_large_matrix),
     };
     return run_suite("kernels.cpu_matmul_few", tests);
 }

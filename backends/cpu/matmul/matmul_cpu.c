@@ -43,14 +43,16 @@ static void release_packed(const tn_run *run, void *packed)
 
 /* f32 and f64: the choice of algorithm for a product */
 
-/* Whether B is streamed rather than read in place, or packed as a whole: it is contiguous along k,
- * and there are more rows than are summed at once; or there are too many for its size. */
-static bool is_streamed(const tni_mm_set *set, tni_mm_product *p)
+/* Whether B is streamed rather than read in place or packed as a whole: if it is contiguous along k,
+ * as soon as there are more rows than are summed at once; if its rows are, with more rows, and unless
+ * it is so small that in place it stays in a cache. */
+static bool is_streamed(const tni_mm_set *set, const tni_mm_product *p)
 {
+    enum { ROWS = 10, SMALL_BYTES = 4 << 20 };
     if (p->m <= TNI_MM_THIN || !tni_mm_stream_suits(set, p))
         return false;
-    tni_mm_product copy = *p;
-    return p->b.column != 1 || (!tni_mm_is_thin(&copy) && !tni_mm_is_in_place(p));
+    const bool small = p->n * p->k < SMALL_BYTES / p->b.size && tni_mm_is_in_place(p);
+    return p->b.column != 1 || (p->m > ROWS && !small);
 }
 
 static tn_status run_real(const tn_run *run, const tni_mm_kernels *f32, const tni_mm_kernels *f64,
@@ -233,32 +235,32 @@ static const tn_dtype dtypes_f16[] = {TN_F16, 0};
     .overhead_us = (overhead)
 
 /* The step is the time of a vector multiply-add, in nanoseconds. */
-#define REAL(isa, needs, flops, bytes, step)                                                   \
-    static tn_status run_##isa(const tn_run *run, tn_error *err)                               \
-    {                                                                                          \
-        return run_real(run, &tni_mm_f32_##isa, &tni_mm_f64_##isa, err);                       \
-    }                                                                                          \
-    static tn_status pack_##isa(const tn_run *run, void **out, uint64_t *bytes, tn_error *err) \
-    {                                                                                          \
-        return pack_real(run, &tni_mm_f32_##isa, &tni_mm_f64_##isa, out, bytes, err);          \
-    }                                                                                          \
-    static uint64_t workspace_##isa(const tn_kernel_row *row, const tn_query *query)           \
-    {                                                                                          \
-        (void)row;                                                                             \
-        return workspace_real(query, &tni_mm_f32_##isa, &tni_mm_f64_##isa);                    \
-    }                                                                                          \
-    static double cost_##isa(const tn_kernel_row *row, const tn_query *query)                  \
-    {                                                                                          \
-        (void)row;                                                                             \
-        return cost_real(query, &tni_mm_f32_##isa, &tni_mm_f64_##isa, step);                   \
-    }                                                                                          \
-    const tn_kernel_row tni_cpu_matmul_row_##isa = {                                           \
-        FIELDS(#isa, dtypes_real, USES, needs, flops, bytes, 0.05),                            \
-        .admit = admit_real,                                                                   \
-        .workspace = workspace_##isa,                                                          \
-        .run = run_##isa,                                                                      \
-        .cost = cost_##isa,                                                                    \
-        .pack = pack_##isa,                                                                    \
+#define REAL(isa, needs, flops, bytes, step)                                                  \
+    static tn_status run_##isa(const tn_run *run, tn_error *err)                              \
+    {                                                                                         \
+        return run_real(run, &tni_mm_f32_##isa, &tni_mm_f64_##isa, err);                      \
+    }                                                                                         \
+    static tn_status pack_##isa(const tn_run *run, void **out, uint64_t *size, tn_error *err) \
+    {                                                                                         \
+        return pack_real(run, &tni_mm_f32_##isa, &tni_mm_f64_##isa, out, size, err);          \
+    }                                                                                         \
+    static uint64_t workspace_##isa(const tn_kernel_row *row, const tn_query *query)          \
+    {                                                                                         \
+        (void)row;                                                                            \
+        return workspace_real(query, &tni_mm_f32_##isa, &tni_mm_f64_##isa);                   \
+    }                                                                                         \
+    static double cost_##isa(const tn_kernel_row *row, const tn_query *query)                 \
+    {                                                                                         \
+        (void)row;                                                                            \
+        return cost_real(query, &tni_mm_f32_##isa, &tni_mm_f64_##isa, step);                  \
+    }                                                                                         \
+    const tn_kernel_row tni_cpu_matmul_row_##isa = {                                          \
+        FIELDS(#isa, dtypes_real, USES, needs, flops, bytes, 0.05),                           \
+        .admit = admit_real,                                                                  \
+        .workspace = workspace_##isa,                                                         \
+        .run = run_##isa,                                                                     \
+        .cost = cost_##isa,                                                                   \
+        .pack = pack_##isa,                                                                   \
         .pack_release = release_packed};
 
 #define LOW_USES (USES | TN_MATMUL_USES_OUT_DTYPE | TN_MATMUL_USES_ACC)

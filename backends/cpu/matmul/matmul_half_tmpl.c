@@ -6,6 +6,7 @@
 #include "matmul_lowp_f32.h"
 #include "matmul_lowp_units.h"
 
+enum { PACK_ROWS = 8 }; /* rows along k that are read at once */
 enum { ROOM_LINES = 32, ROOM_DEPTH = TNI_MM_DEPTH / 2 };
 
 /* Widens `lines` lines, `across` bytes apart, of `count` elements, `along` bytes apart. */
@@ -65,11 +66,13 @@ INLINE void widen_together(tn_dtype dtype, const tni_mm_pack *job, int64_t p, in
 {
     const char *from = job->from + p * job->along;
     float *to = (float *)(void *)job->to + p * width;
-    for (; p < end; p++, from += job->along, to += width)
+    for (; p < end; p++, from += job->along, to += width) {
+        tni_mm_fetch_ahead(from, PACK_ROWS * job->along, 2 * width);
         for (int64_t i = 0; i < width; i += LANES) {
             const vh x = load_u16(from + 2 * i);
             store_f32(to + i, dtype == TN_BF16 ? widen_bf16(x) : widen_f16(x));
         }
+    }
 }
 
 /* Whole squares of a panel whose lines are contiguous along k. Returns how many elements of each
@@ -99,13 +102,12 @@ INLINE int64_t widen_squares(tn_dtype dtype, const tni_mm_pack *job, int64_t wid
  * all whole panels, then the next. */
 INLINE void pack_together(tn_dtype dtype, const tni_mm_pack *job, int64_t width)
 {
-    enum { ROWS = 8 };
-    for (int64_t p = 0; p < job->depth; p += ROWS) {
+    for (int64_t p = 0; p < job->depth; p += PACK_ROWS) {
         tni_mm_pack part = *job;
         for (int64_t i = 0; i + width <= job->lines; i += width) {
             part.from = job->from + i * job->across;
             part.to = job->to + i / width * job->panel;
-            widen_together(dtype, &part, p, least(p + ROWS, job->depth), width);
+            widen_together(dtype, &part, p, least(p + PACK_ROWS, job->depth), width);
         }
     }
 }

@@ -295,6 +295,15 @@ INLINE void pack_panel(packing it, const tni_mm_pack *job, int64_t i, int64_t q,
         pack_strip(it, job, i, to, q, end, across, places);
 }
 
+/* Prefetches the elements that the next strip of places has beside a panel from line i on. */
+INLINE void fetch_strip(int sort, const tni_mm_pack *job, int64_t i, int64_t q, int places)
+{
+    const int64_t per = unit_elements(sort), rows = places * per;
+    if (i * unit_element_size(sort) % RUN_BYTES == 0)
+        for (int64_t r = 0; r < rows; r++)
+            tni_mm_fetch_ahead(job->from + i * job->across, (q * per + rows + r) * job->along, 1);
+}
+
 /* Packs an operand; memory is read sequentially in either layout. */
 INLINE void pack_units(packing it, const tni_mm_pack *job)
 {
@@ -303,8 +312,10 @@ INLINE void pack_units(packing it, const tni_mm_pack *job)
     const int places = it.order == BY_LINE ? LANES : strip_places(it.sort);
     if (lies_across(it.sort, job)) {
         for (int64_t q = 0; q < units; q += places)
-            for (int64_t i = 0; i < job->lines; i += it.width)
+            for (int64_t i = 0; i < job->lines; i += it.width) {
+                fetch_strip(it.sort, job, i, q, places);
                 pack_panel(it, job, i, q, least(q + places, units), units, true, places);
+            }
         return;
     }
     for (int64_t i = 0; i < job->lines; i += it.width)

@@ -38,11 +38,16 @@ SPECIAL void F(pack_together)(const tni_mm_pack *job, const int width)
             const char *from = job->from + line * (int64_t)sizeof(REAL);
             REAL *to = (REAL *)(void *)panel;
             if (n == width)
+                for (int64_t p = first; p < end; p++) {
+                    const char *const at = from + p * job->along;
+                    tni_mm_fetch_ahead(at, F(PACK_ROWS) * job->along,
+                                       width * (int64_t)sizeof(REAL));
+                    F(pack_row)(to + p * width, (const REAL *)(const void *)at, width, width);
+                }
+            else
                 for (int64_t p = first; p < end; p++)
                     F(pack_row)
-            (to + p * width, (const REAL *)(const void *)(from + p * job->along), width, width);
-            else for (int64_t p = first; p < end; p++) F(pack_row)(
-                to + p * width, (const REAL *)(const void *)(from + p * job->along), n, width);
+            (to + p * width, (const REAL *)(const void *)(from + p * job->along), n, width);
         }
     }
 }

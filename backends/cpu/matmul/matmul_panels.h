@@ -32,6 +32,14 @@ typedef struct tni_mm_pack {
     int64_t panel; /* bytes from panel to panel: tni_mm_panel of the set */
 } tni_mm_pack;
 
+/* Prefetches bytes at that distance, which are packed soon: processors do not foresee short pieces of rows that are far
+ * apart. */
+static inline void tni_mm_fetch_ahead(const char *from, int64_t distance, int64_t bytes)
+{
+    for (int64_t i = 0; i < bytes; i += 64)
+        __builtin_prefetch((const char *)((uintptr_t)from + (uintptr_t)(distance + i)), 0, 2);
+}
+
 /* Describes the lines of A from row `line` and column `step` on, or of B from column `line` and row
  * `step` on. The caller must set their number and destination. */
 static inline tni_mm_pack tni_mm_pack_a(const tni_mm_side *a, const char *data, int64_t line,

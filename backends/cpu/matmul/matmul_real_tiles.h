@@ -39,8 +39,8 @@ static void F(tile_finish)(tni_mm_tile tile, tni_mm_tile_fn *sum, const tni_mm_f
     F(finish_tile)(finish, room, TILE_COLUMNS, rows, columns, out, bias);
 }
 
-/* The part of the next panel of B that a tile prefetches: a line for each step of k, one row of tiles
- * after the other. The panels must follow each other in memory. */
+/* The part of the next panel of B that a tile prefetches: a line for each step of k, another part for
+ * each row of tiles. The next panels must follow each other in memory. */
 INLINE void F(look_ahead)(const tni_mm_block *job, int64_t row, int64_t column, tni_mm_tile *tile)
 {
     const int64_t done = row / TILE_ROWS * job->depth * 64;

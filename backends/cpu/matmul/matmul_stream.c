@@ -12,7 +12,7 @@ enum { B_BYTES = 256 << 10, PARALLEL_BYTES = 256 << 10 };
 
 /* Bytes of a strip for one chunk: it must stay in a core's own cache, beside A. Strips of a thread,
  * so that all threads end at about the same time. */
-enum { PIECE_BYTES = 256 << 10, STRIPS_OF_A_THREAD = 4 };
+enum { PIECE_BYTES = 512 << 10, STRIPS_OF_A_THREAD = 4 };
 
 /* Minimum bytes of a row of B in a strip, if rows are contiguous. */
 enum { RUN_BYTES = 512 };
