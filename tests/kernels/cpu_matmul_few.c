@@ -215,7 +215,7 @@ static void check_streamed(const tn_kernel_row *row)
     const int32_t before = packs;
     if (strstr(row->name, ".plain"))
         return;
-    for (int c = 0; c < (test_reduced() ? 6 : test_full() ? 150 : 40); c++) {
+    for (int c = 0; c < (test_reduced() ? 6 : test_full() ? 150 : 20); c++) {
         shapes s = roll(rows, sizeof rows / sizeof rows[0],
                         depths[cpu_random() % (sizeof depths / sizeof depths[0])]);
         const tn_dtype dtype = row->dtypes[c % (row->dtypes[1] ? 2 : 1)];
