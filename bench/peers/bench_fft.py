@@ -1,15 +1,15 @@
 """tn_fft beside numpy.fft and torch.fft (which has MKL), of the same arrays into arrays that are there already.
 
-    python3 bench/peers/bench_fft.py BUILD [DTYPE:SHAPE[:DIMS]]...
+    python3 bench/peers/bench_fft.py BUILD [KERNEL] [DTYPE:SHAPE[:DIMS]]...
 
-c8 and c16 are complex, f4 and f8 real (rfft). All on one thread, whose processor time is measured, so that other work on the
+With a KERNEL, such as cpu.fft.mkl, that kernel is the rival of what Tenon chooses without it. c8 and c16 are complex, f4 and f8 real (rfft). All on one thread, whose processor time is measured, so that other work on the
 machine disturbs little. Ours is the call of C with arguments that are there already, through ctypes, which takes about a
 microsecond of it; the rivals are called as Python calls them.
 """
 
 import itertools
+import math
 import os
-import statistics
 import sys
 import time
 from ctypes import byref
@@ -36,40 +36,44 @@ PRIME = 1.2    # the aim for 1009 and 10007
 
 
 def repeated(operation, times):
+    """Seconds of processor time that a call takes, from so many."""
     def run():
         start = time.thread_time_ns()
         for _ in itertools.repeat(None, times):
             operation()
-        return (time.thread_time_ns() - start) / 1e9
+        return (time.thread_time_ns() - start) / 1e9 / times
     return run
 
 
-def fit(operation):
-    """How many fill a sample."""
+def sampled(operation):
+    """As many calls as fill a sample."""
     times = 1
-    while (taken := repeated(operation, times)()) < SAMPLE / 2:
+    while (taken := times * repeated(operation, times)()) < SAMPLE / 2:
         times = max(2 * times, min(int(times * SAMPLE / max(taken, 1e-9)), 64 * times))
-    return times
+    return repeated(operation, times)
 
 
-def ours(name, array, out):
+def ours(name, array, out, rule=""):
+    """The call in settings with a rule."""
     import tenon
     from tenon import _calls, settings
     from tenon._library import lib
 
     call = _calls.make(_calls.MAKERS[getattr(tenon.fft, name)], (array,), {"out": out})
-    context, arguments, function = settings.context(), byref(call.args), lib.tn_fft
+    with settings.scope(rules=rule):
+        context, arguments, function = settings.context(), byref(call.args), lib.tn_fft
     run = lambda: function(context, arguments, None)
     run.keeps = call
     if run():
-        raise SystemExit(f"tn_fft fails for {name} of {array.shape}")
+        raise SystemExit(f"tn_fft fails for {name} of {array.shape} with the rule {rule!r}")
     return run
 
 
 def rivals(name, array):
     """Their operations and aims."""
     to = getattr(numpy.fft, name)(array)
-    yield "NumPy", lambda: getattr(numpy.fft, name)(array, out=to), 2
+    prime = array.shape[-1] in (1009, 10007)
+    yield "NumPy", lambda: getattr(numpy.fft, name)(array, out=to), PRIME if prime else 2
     if torch:
         torch.set_num_threads(1)
         tensor = torch.from_numpy(array)
@@ -77,35 +81,30 @@ def rivals(name, array):
         yield "PyTorch", lambda: getattr(torch.fft, name)(tensor, out=result), 1
 
 
-def compare(case, mine, rival_name, rival, aim):
-    counts = fit(mine), fit(rival)
-    spread = float("inf")
-    for _ in range(pairs.REPEATS):
-        taken = pairs.measure(repeated(mine, counts[0]), repeated(rival, counts[1]), rounds=15)
-        spread = pairs.spread_of(taken[0], taken[2])
-        if spread <= pairs.WIDEST:
-            break
-    us = [statistics.median(side) * 1e6 / n for side, n in zip(taken, counts)]
-    ratio = statistics.median(b / counts[1] / (a / counts[0]) for a, b in zip(taken[0], taken[1]))
-    print(f"{case:<16} ours {us[0]:9.2f} us  {rival_name:<8} {us[1]:9.2f} us  ratio {ratio:6.2f}  "
-          f"A/A spread {100 * spread:4.1f} %  aim ratio >= {aim:g}  {pairs.verdict(ratio, spread, aim)}", flush=True)
+def flops(array, dims):
+    """The usual count: 5 n log2 n for n complex numbers, half of that for real ones."""
+    points = math.prod(array.shape[-dims:])
+    return (5 if array.dtype.kind == "c" else 2.5) * array.size * math.log2(points)
 
 
 def main():
     if numpy is None or int(numpy.__version__.split(".")[0]) < 2:
         pairs.compare("fft", 0, None, "NumPy 2", None, 2)
         return
+    kernel = next((word for word in sys.argv[2:] if word.startswith("cpu.")), None)
     print(f"NumPy {numpy.__version__}, PyTorch {torch.__version__ if torch else 'is not here'}, load "
           f"{os.getloadavg()[0]:.1f}")
-    for case in sys.argv[2:] or CASES:
+    for case in [word for word in sys.argv[2:] if word != kernel] or CASES:
         dtype, sizes, *dims = case.split(":")
         shape = tuple(map(int, sizes.split("x")))
         array = numpy.random.default_rng(0).standard_normal(shape).astype(dtype)
         name = ("rfft" if dtype[0] == "f" else "fft") + ("2" if dims else "")
-        mine = ours(name, array, numpy.empty_like(getattr(numpy.fft, name)(array)))
-        for rival_name, rival, aim in rivals(name, array):
-            prime = rival_name == "NumPy" and shape[-1] in (1009, 10007)
-            compare(case, mine, rival_name, rival, PRIME if prime else aim)
+        out = numpy.empty_like(getattr(numpy.fft, name)(array))
+        found = [(kernel, ours(name, array, out, f"require:{kernel}"), 1)] if kernel else rivals(name, array)
+        mine = ours(name, array, out, f"forbid:{kernel}" if kernel else "")
+        for rival_name, rival, aim in found:
+            pairs.compare(case, flops(array, 2 if dims else 1), sampled(mine), rival_name, sampled(rival), aim,
+                          "GFLOP/s", rounds=15)
 
 
 if __name__ == "__main__":

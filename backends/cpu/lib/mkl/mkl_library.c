@@ -1,41 +1,37 @@
 /* Intel's MKL through its single library mkl_rt, which opens the others as needed. */
 #include "../../cpu_module.h"
 #include "../../cpu_process.h"
-#include "../cblas/cblas.h"
 #include "../cblas/cblas_tiles.h"
+#include "mkl.h"
 #include "tenon/module/library.h"
 
 #include <stdlib.h>
 
-/* From mkl_service.h and mkl_types.h. */
-typedef struct version_parts { /* MKLVersion */
-    int major, minor, update;
-    char *product_status, *build, *processor, *platform;
-} version_parts;
-
+/* From mkl_service.h. */
 enum { INTERFACE_32 = 0, INTERFACE_64 = 1 }; /* MKL_INTERFACE_LP64, ILP64: the lowest bit */
 enum { THREADS_NONE = 1 };                   /* MKL_THREADING_SEQUENTIAL */
 
-typedef struct mkl {
-    tni_cblas blas;
-    void (*get_version)(version_parts *out);
-    int (*verbose)(int enable);            /* returns -1 if it refuses */
-    int (*set_threads_local)(int threads); /* for this thread; returns the old one, or 0 */
-    int (*set_interface)(int layer);       /* both: before any product; return the layer */
-    int (*set_threading)(int layer);
-} mkl;
-
-#define SLOT(name, field)          \
-    {                              \
-        name, offsetof(mkl, field) \
+#define SLOT(name, field)              \
+    {                                  \
+        name, offsetof(tni_mkl, field) \
     }
 static const tn_symbol symbols[] = {
-    TNI_CBLAS_SYMBOLS(mkl),
+    TNI_CBLAS_SYMBOLS(tni_mkl),
     SLOT("MKL_Get_Version", get_version),
     SLOT("MKL_Verbose", verbose),
     SLOT("MKL_Set_Num_Threads_Local", set_threads_local),
     SLOT("MKL_Set_Interface_Layer", set_interface),
     SLOT("MKL_Set_Threading_Layer", set_threading),
+    SLOT("?DftiCreateDescriptor_s_1d", dfti.create_1d_f32),
+    SLOT("?DftiCreateDescriptor_d_1d", dfti.create_1d_f64),
+    SLOT("?DftiCreateDescriptor_s_md", dfti.create_nd_f32),
+    SLOT("?DftiCreateDescriptor_d_md", dfti.create_nd_f64),
+    SLOT("?DftiSetValue", dfti.set),
+    SLOT("?DftiCommitDescriptor", dfti.commit),
+    SLOT("?DftiComputeForward", dfti.forward),
+    SLOT("?DftiComputeBackward", dfti.backward),
+    SLOT("?DftiFreeDescriptor", dfti.destroy),
+    SLOT("?DftiErrorMessage", dfti.message),
 };
 
 static const char openmp[] = TNI_CPU_FILES("libiomp5md.dll", "libiomp5.dylib", "libiomp5.so");
@@ -48,7 +44,7 @@ static bool says(const char *variable, const char *word, const char *same)
     return value && (strstr(value, word) || strstr(value, same));
 }
 
-static tn_status check_interface(const mkl *self, tn_error *err)
+static tn_status check_interface(const tni_mkl *self, tn_error *err)
 {
     bool wide = says("MKL_INTERFACE_LAYER", "ILP64", "ilp64");
     if (!wide && !tni_cpu_variable_is_set("MKL_INTERFACE_LAYER"))
@@ -79,7 +75,8 @@ static tn_status check_openmp(const tn_host *host, bool in_use, tn_error *err)
 /* MKL's own threads are not needed: they are disabled if nobody else uses MKL yet, or if it would
  * not find its OpenMP. Fails only if the user asks for Intel's OpenMP by name and it is not
  * available. */
-static tn_status choose_threading(const tn_host *host, const mkl *self, bool in_use, tn_error *err)
+static tn_status choose_threading(const tn_host *host, const tni_mkl *self, bool in_use,
+                                  tn_error *err)
 {
     if (says("MKL_THREADING_LAYER", "INTEL", "intel"))
         return check_openmp(host, in_use, err);
@@ -93,12 +90,12 @@ static tn_status choose_threading(const tn_host *host, const mkl *self, bool in_
 /* Both use one function of MKL, which returns the previous number when it sets a new one. */
 static int get_threads(const void *library)
 {
-    return ((const mkl *)library)->set_threads_local(1);
+    return ((const tni_mkl *)library)->set_threads_local(1);
 }
 
 static void set_threads(const void *library, int threads)
 {
-    (void)((const mkl *)library)->set_threads_local(threads);
+    (void)((const tni_mkl *)library)->set_threads_local(threads);
 }
 
 static tn_status open_mkl(const tn_host *host, void **out_self, tn_error *err)
@@ -107,10 +104,10 @@ static tn_status open_mkl(const tn_host *host, void **out_self, tn_error *err)
     void *table = NULL;
     tn_status status =
         tni_cpu_module_bind(host, &tni_cpu_module_mkl, symbols, sizeof symbols / sizeof symbols[0],
-                            sizeof(mkl), &table, err);
+                            sizeof(tni_mkl), &table, err);
     if (status)
         return status;
-    mkl *self = table;
+    tni_mkl *self = table;
     status = check_interface(self, err);
     if (!status)
         status = choose_threading(host, self, in_use, err);
@@ -129,9 +126,9 @@ static tn_status open_mkl(const tn_host *host, void **out_self, tn_error *err)
 static tn_status version(void *self, int64_t *out_number, char *out_text, size_t size,
                          tn_error *err)
 {
-    version_parts parts = {0};
+    tni_mkl_version parts = {0};
     (void)err;
-    ((const mkl *)self)->get_version(&parts);
+    ((const tni_mkl *)self)->get_version(&parts);
     *out_number = tni_cpu_module_version_number(parts.major, parts.minor, parts.update);
     snprintf(out_text, size, "%d.%d.%d", parts.major, parts.minor, parts.update);
     return TN_OK;
@@ -141,7 +138,7 @@ static tn_status version(void *self, int64_t *out_number, char *out_text, size_t
 static tn_status verbose(void *self, int32_t level, tn_error *err)
 {
     bool talks = level > 0 || tni_cpu_variable_level("MKL_VERBOSE") > 0;
-    return ((const mkl *)self)->verbose(talks) >= 0
+    return ((const tni_mkl *)self)->verbose(talks) >= 0
                ? TN_OK
                : tn_fail(err, TN_UNSUPPORTED, 0, "MKL_Verbose", "MKL refuses level %d", (int)level);
 }
