@@ -8,7 +8,6 @@ with 77.
 """
 
 import os
-import platform
 import re
 import shutil
 import subprocess
@@ -101,7 +100,7 @@ def run(*command, env=None, **options):
 
 def base_isa():
     """The instruction set that every processor of this architecture has, as kernels are named for it."""
-    return "neon" if platform.machine() in ("aarch64", "arm64") else "plain"
+    return "neon" if os.uname().machine in ("aarch64", "arm64") else "plain"
 
 
 def find_programs(*names):
