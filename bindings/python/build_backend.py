@@ -123,8 +123,8 @@ def make_extension(folder, build=None):
     try:
         subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     except (OSError, subprocess.CalledProcessError) as error:
-        said = getattr(error, "output", None) or str(error).encode()
-        print(f"without the extension: {said.decode(errors='replace').strip().splitlines()[0]}")
+        lines = (getattr(error, "output", None) or str(error).encode()).decode(errors="replace").strip().splitlines()
+        print(f"without the extension: {next((line for line in lines if 'error: ' in line), lines[0])}")
         return None
     with contextlib.suppress(ValueError):  # of files that are not ELF
         needed, found = (glibc.Elf(path).machine for path in (build / "libtenon.so.0" if build else out, out))

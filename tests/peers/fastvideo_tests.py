@@ -22,8 +22,8 @@ SUITES = ("platforms", "attention", "api/test_attention_selector_resolution.py",
           "worker/test_gpu_worker.py", "ops/quantization/test_nvfp4_ltx2_wiring.py")
 # Tests that cannot pass with Tenon's platforms: the start of their names, and why.
 UPSTREAM = {
-    "platforms.test_unified_memory":
-        "imports a private constant of FastVideo's class of CUDA, and replaces the driver calls that this class makes",
+    "platforms.test_unified_memory.test_cuda_follows_driver_integrated_attribute":
+        "replaces the driver calls that FastVideo's class of CUDA makes, for a device that is not here",
     "platforms.test_mps_vsa_error":
         "expects the name of FastVideo's class of attention, or its NotImplementedError, for Apple's GPUs on a machine without "
         "them; Tenon says that mps is absent",
