@@ -54,22 +54,26 @@ struct own_rows {
     u32 x[TILES][HELD ? HEAD / 16 : 1][4], y[TILES][HELD ? VALUES / 16 : 1][4];
 };
 
-/* Starts copies of COUNT rows from `first` on of K (Y: V) or of Q (Y: dOut); rows that do not exist and elements beyond the
- * head become 0. */
-template <bool Y, int COUNT> DEVICE void copy_keys(const cuda_gradient_args &args, const worker &w, int first, u32 to)
+/* Starts copies of COUNT rows that are `step` elements apart, of `from` and up to before the row `end`: rows beyond and elements
+ * beyond the head become 0. */
+template <bool Y, int COUNT> DEVICE void copy_rows(const IN *from, i64 step, int size, int first, int end, u32 to)
 {
     enum { CHUNKS = (Y ? VALUES : HEAD) / DECODE_CHUNK, PITCH = Y ? Y_PITCH : X_PITCH };
-    const cuda_attention_args &of = args.of;
-    const long long *stride = Y ? of.v_stride : of.k_stride;
-    const IN *from = (const IN *)(Y ? of.v : of.k) + key_at(of, w.s, w.group, 0, stride);
-    const int size = Y ? of.value_size : of.size;
 #pragma unroll
     for (int n = (int)threadIdx.x; n < COUNT * CHUNKS; n += THREADS) {
         const int row = n / CHUNKS, chunk = n % CHUNKS;
-        const bool is = first + row < w.s.keys && chunk * DECODE_CHUNK < size;
-        copy_ahead(to + row * PITCH + chunk * 16, from + (is ? (first + row) * stride[2] + chunk * DECODE_CHUNK : 0),
-                   is ? 16 : 0);
+        const bool is = first + row < end && chunk * DECODE_CHUNK < size;
+        copy_ahead(to + row * PITCH + chunk * 16, from + (is ? (first + row) * step + chunk * DECODE_CHUNK : 0), is ? 16 : 0);
     }
+}
+
+/* Of K (Y: V); of Q (Y: dOut), whose rows are those of all heads that share keys. */
+template <bool Y, int COUNT> DEVICE void copy_keys(const cuda_gradient_args &args, const worker &w, int first, u32 to)
+{
+    const cuda_attention_args &of = args.of;
+    const long long *stride = Y ? of.v_stride : of.k_stride;
+    const IN *from = (const IN *)(Y ? of.v : of.k) + key_at(of, w.s, w.group, 0, stride);
+    copy_rows<Y, COUNT>(from, stride[2], Y ? of.value_size : of.size, first, w.s.keys, to);
 }
 template <bool Y, int COUNT> DEVICE void copy_queries(const cuda_gradient_args &args, const worker &w, int first, u32 to)
 {
@@ -78,6 +82,11 @@ template <bool Y, int COUNT> DEVICE void copy_queries(const cuda_gradient_args &
     const long long *stride = Y ? args.dout_stride : of.q_stride;
     const IN *from = (const IN *)(Y ? args.dout : of.q);
     const int size = Y ? of.value_size : of.size;
+    if (of.ratio == 1) {
+        const view none = {0, w.group, 0, 0};
+        copy_rows<Y, COUNT>(from + query_at(w.s, none, stride), stride[2], size, first, w.s.queries, to);
+        return;
+    }
 #pragma unroll
     for (int n = (int)threadIdx.x; n < COUNT * CHUNKS; n += THREADS) {
         const int row = n / CHUNKS, chunk = n % CHUNKS;
@@ -195,11 +204,53 @@ DEVICE void multiply(const worker &w, u32 own, const u32 (&kept)[TILES][N][4], u
     }
 }
 
-/* Converts scores to weights and `along` to slopes, where all own rows see all of the other side. */
-DEVICE void weigh(const cuda_gradient_args &args, const worker &w, const state *states,
-                  f32 (&score)[TILES][COLUMNS / 8][4], f32 (&along)[TILES][COLUMNS / 8][4])
+/* The rows of the other side that the i-th own row of a lane sees by its position, or that see it. */
+DEVICE backward_range range_of_row(const cuda_attention_args &of, const worker &w, int i)
+{
+    const int own = w.first + i * 8 + w.lane / 4;
+    if (OF_KEYS) {
+        const backward_bounds bounds = {of.left, of.right, of.shift, w.s.queries, w.s.keys, of.bottom};
+        const backward_range queries = backward_queries(&bounds, own, 1);
+        return {queries.begin * of.ratio, queries.end * of.ratio};
+    }
+    const view v = view_of(of, w.s, w.group, own);
+    return {v.from, v.end};
+}
+
+/* Converts scores to weights. If BOUNDED, those of pairs that do not count by their position, or because the row saw nothing, are
+ * UNCOUNTED. `at` is the first row of the other side. */
+template <bool BOUNDED>
+DEVICE void weigh(const cuda_gradient_args &args, const worker &w, int at, const state *states,
+                  f32 (&score)[TILES][COLUMNS / 8][4])
 {
     const f32 scale = args.log2_scale;
+    backward_range seen[2 * TILES];
+#pragma unroll
+    for (int i = 0; i < (BOUNDED ? 2 * TILES : 0); i++)
+        seen[i] = range_of_row(args.of, w, i);
+#pragma unroll
+    for (int j = 0; j < COLUMNS / 8; j++) {
+        const int column = 8 * j + w.lane % 4 * 2;
+        pack<f32, 4> both = {};
+        if (OF_KEYS)
+            both = *(const pack<f32, 4> *)(states + column);
+#pragma unroll
+        for (int i = 0; i < 4 * TILES; i++) {
+            const f32 lse = OF_KEYS ? both.of[i % 2 * 2] : w.of[i / 4][i % 4 / 2].lse;
+            const int other = at + column + i % 2;
+            f32 &one = score[i / 4][j][i % 4];
+            one = exp2_of(fmaf(one, scale, -lse));
+            if (BOUNDED)
+                one = other >= seen[i / 2].begin && other < seen[i / 2].end && lse != nothing() ? one : UNCOUNTED;
+        }
+    }
+}
+
+/* Converts `along` to slopes; those of weights that do not count are UNCOUNTED if BOUNDED. */
+template <bool BOUNDED>
+DEVICE void find_slopes(const worker &w, const state *states, const f32 (&weights)[TILES][COLUMNS / 8][4],
+                        f32 (&along)[TILES][COLUMNS / 8][4])
+{
 #pragma unroll
     for (int j = 0; j < COLUMNS / 8; j++) {
         pack<f32, 4> both = {};
@@ -207,11 +258,12 @@ DEVICE void weigh(const cuda_gradient_args &args, const worker &w, const state *
             both = *(const pack<f32, 4> *)(states + 8 * j + w.lane % 4 * 2);
 #pragma unroll
         for (int i = 0; i < 4 * TILES; i++) {
-            const f32 lse = OF_KEYS ? both.of[i % 2 * 2] : w.of[i / 4][i % 4 / 2].lse;
             const f32 delta = OF_KEYS ? both.of[i % 2 * 2 + 1] : w.of[i / 4][i % 4 / 2].delta;
-            f32 &one = score[i / 4][j][i % 4], &other = along[i / 4][j][i % 4];
-            one = exp2_of(fmaf(one, scale, -lse));
-            other = one * (other - delta);
+            const f32 weight = weights[i / 4][j][i % 4];
+            f32 &one = along[i / 4][j][i % 4];
+            one = weight * (one - delta);
+            if (BOUNDED)
+                one = counts(weight) ? one + 0.0f : UNCOUNTED; /* adding 0 converts -0 */
         }
     }
 }
@@ -224,7 +276,7 @@ DEVICE void weigh(const cuda_gradient_args &args, const worker &w, const state *
 #define THROW
 #endif
 
-/* As weigh, of one pair. Both are UNCOUNTED if the pair does not count: the key is excluded, or the row saw nothing. A dropped
+/* Both of these for one pair. They are UNCOUNTED if the pair does not count: the key is excluded, or the row saw nothing. A dropped
  * weight does not count for the gradient of its value. */
 DEVICE void weigh_pair(const cuda_attention_args &of, const worker &w, const view &v, int key, const state &row, f32 &score,
                        f32 &along DICE)
@@ -249,7 +301,7 @@ DEVICE void weigh_pair(const cuda_attention_args &of, const worker &w, const vie
     along = seen ? weight * (share - row.delta) * slope + 0.0f : UNCOUNTED; /* adding 0 converts -0 */
 }
 
-/* As weigh, where some pairs do not count, or scores have more than a scale. `at` is the first row of the other side. */
+/* As weigh and find_slopes, with masks, softcaps and dropout. */
 DEVICE void weigh_guarded(const cuda_gradient_args &args, const worker &w, int at, const state *states,
                           f32 (&score)[TILES][COLUMNS / 8][4], f32 (&along)[TILES][COLUMNS / 8][4])
 {
@@ -292,17 +344,31 @@ DEVICE void pack_columns(const f32 (&from)[TILES][COLUMNS / 8][4], u32 (&to)[COL
     }
 }
 
-/* sums += weights . COLUMNS rows of the other side; key by key without those that do not count where a row is not finite. */
+/* Returns whether a product of a warp is not finite. So it is for every own row if a row of the other side is not finite: NaN
+ * and infinity times 0 are NaN. */
+DEVICE bool has_nonfinite(const f32 (&products)[TILES][COLUMNS / 8][4])
+{
+    bool found = false;
+#pragma unroll
+    for (int i = 0; i < TILES * COLUMNS / 2; i++)
+        found = found || !(fabsf(products[i % TILES][i / TILES / 4][i / TILES % 4]) < -nothing());
+    return __any_sync(0xFFFFFFFFu, found);
+}
+
+/* sums += weights . COLUMNS rows of the other side; if `by_row`, row by row without those that do not count. */
 template <int SIZE, int PITCH>
-DEVICE void add_columns(const worker &w, const u8 *memory, u32 other, bool guarded, const u32 (&weights)[COLUMNS / 16][TILES][4],
+DEVICE void add_columns(const worker &w, const u8 *memory, u32 other, bool by_row, const f32 (&from)[TILES][COLUMNS / 8][4],
                         f32 (&sums)[TILES][SIZE / 8][4])
 {
-    if (guarded && find_nonfinite<SIZE, COLUMNS>(memory, PITCH, w.lane)) {
+    u32 weights[COLUMNS / 16][TILES][4];
+    if (by_row) {
+        pack_columns<true>(from, weights);
 #pragma unroll
         for (int j = 0; j < COLUMNS / 16; j++)
             add_counted_rows<SIZE, TILES>(memory + j * 16 * PITCH, PITCH, w.lane, weights[j], sums);
         return;
     }
+    pack_columns<false>(from, weights);
 #pragma unroll
     for (int j = 0; j < COLUMNS / 16; j++)
         add_rows<SIZE, TILES>(other + j * 16 * PITCH, PITCH, w.lane, weights[j], sums);
@@ -338,36 +404,50 @@ DEVICE sight sight_of(const cuda_gradient_args &args, const worker &w, const sta
             !DROPOUT && !none && of.mask_kind == 0 && of.softcap == 0 && high.from <= key && low.end >= needed};
 }
 
-/* Adds what COLUMNS rows of the other side contribute, which begin with row `at` and lie from `column` on in the stage. */
-DEVICE void compute_columns(const cuda_gradient_args &args, const worker &w, const own_rows &own, const u8 *stage, int column, int at,
-                            sums_of &sums)
+/* Adds what COLUMNS rows of the other side contribute, which begin with row `at` and lie at `x` and `y`. Without GUARDED, all pairs
+ * count: then the exponentials run beside the products of y, and the slopes beside the sums of y. */
+template <bool GUARDED>
+DEVICE void add_pairs(const cuda_gradient_args &args, const worker &w, const own_rows &own, const u8 *x, const u8 *y,
+                      const state *states, int at, sums_of &sums)
+{
+    const bool simple = !GUARDED || (!DROPOUT && args.of.mask_kind == 0 && args.of.softcap == 0);
+    const u32 x_at = shared_address(x), y_at = shared_address(y);
+    f32 score[TILES][COLUMNS / 8][4] = {}, along[TILES][COLUMNS / 8][4] = {};
+    bool x_by_row = false, y_by_row = false;
+    multiply<HEAD, X_PITCH>(w, w.x, own.x, x_at, score);
+    if (GUARDED)
+        x_by_row = has_nonfinite(score);
+    if (simple)
+        weigh<GUARDED>(args, w, at, states, score);
+    if (ADD_X)
+        multiply<VALUES, Y_PITCH>(w, w.y, own.y, y_at, along);
+    if (GUARDED && ADD_Y)
+        y_by_row = ADD_X ? has_nonfinite(along) : find_nonfinite<VALUES, COLUMNS>(y, Y_PITCH, w.lane);
+    if (!simple)
+        weigh_guarded(args, w, at, states, score, along);
+#if ADD_Y
+    add_columns<VALUES, Y_PITCH>(w, y, y_at, y_by_row, score, sums.y);
+#endif
+#if ADD_X
+    if (simple)
+        find_slopes<GUARDED>(w, states, score, along);
+    add_columns<HEAD, X_PITCH>(w, x, x_at, x_by_row, along, sums.x);
+#endif
+}
+
+/* The same for the rows from `column` on in a stage, if the warp's rows see some of them. */
+DEVICE void compute_columns(const cuda_gradient_args &args, const worker &w, const own_rows &own, const u8 *stage, int column,
+                            int at, sums_of &sums)
 {
     const state *states = (const state *)(stage + STAGE_STATES_AT) + column;
+    const u8 *x = stage + column * X_PITCH, *y = stage + STAGE_Y_AT + column * Y_PITCH;
     const sight sees = sight_of(args, w, states, at);
     if (sees.none)
         return;
-    const u8 *x = stage + column * X_PITCH, *y = stage + STAGE_Y_AT + column * Y_PITCH;
-    const u32 x_at = shared_address(x), y_at = shared_address(y);
-    f32 score[TILES][COLUMNS / 8][4] = {}, along[TILES][COLUMNS / 8][4] = {};
-    u32 weights[COLUMNS / 16][TILES][4], slopes[COLUMNS / 16][TILES][4];
-    multiply<HEAD, X_PITCH>(w, w.x, own.x, x_at, score);
-    if (ADD_X)
-        multiply<VALUES, Y_PITCH>(w, w.y, own.y, y_at, along);
-    if (sees.all) {
-        weigh(args, w, states, score, along);
-        pack_columns<false>(score, weights);
-        pack_columns<false>(along, slopes);
-    } else {
-        weigh_guarded(args, w, at, states, score, along);
-        pack_columns<true>(score, weights);
-        pack_columns<true>(along, slopes);
-    }
-#if ADD_Y
-    add_columns<VALUES, Y_PITCH>(w, y, y_at, !sees.all, weights, sums.y);
-#endif
-#if ADD_X
-    add_columns<HEAD, X_PITCH>(w, x, x_at, !sees.all, slopes, sums.x);
-#endif
+    if (sees.all)
+        add_pairs<false>(args, w, own, x, y, states, at, sums);
+    else
+        add_pairs<true>(args, w, own, x, y, states, at, sums);
 }
 
 /* Writes one row of sums times a factor: half `h` of tile `t`. */
