@@ -5,7 +5,8 @@ import json
 import os
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+# In place of this folder, whose platform.py is not Python's.
+sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 import script
 
 HOPPER, DECODE, OWN, INVARIANT, CUDNN = (
@@ -108,10 +109,24 @@ class Decisions(script.Case):
             self.assertEqual(self.first(problem), DECODE, problem)
 
     def test_gradients_that_cudnn_does_not_take(self):
-        for problem in ("f32:b=2,h=16,l=2048,d=128", "f64:b=1,h=4,l=512,d=64", "bf16:b=2,h=16,l=1024,d=128,dropout=0.1",
-                        "bf16:b=2,h=16,l=1024,d=60", "bf16:b=2,h=16,hk=4,l=512,d=64,mask=padding"):
+        for problem in ("f32:b=2,h=16,l=2048,d=128", "f64:b=1,h=4,l=512,d=64", "bf16:b=2,h=16,l=1024,d=60"):
             self.assertEqual(self.first(problem, op="attention-backward"), BACK, problem)
-        self.assertNotEqual(self.first("bf16:b=2,h=16,l=2048,d=128", op="attention-backward"), BACK)
+        for problem in ("bf16:b=2,h=16,l=1024,d=128,dropout=0.1", "bf16:b=2,h=16,hk=4,l=512,d=64,mask=padding",
+                        "f16:b=2,h=16,l=2048,d=128,softcap=5", "bf16:b=1,h=4,l=700,d=192"):
+            self.assertEqual(self.first(problem, op="attention-backward"), BACK_MMA, problem)
+        for problem in ("bf16:b=2,h=16,l=2048,d=128", "bf16:b=1,h=4,l=512,d=64", "bf16:b=2,h=16,l=8192,d=128,mask=causal"):
+            self.assertEqual(self.first(problem, op="attention-backward"), "cuda.attention-backward.cudnn", problem)
+
+    def test_predicted_gradients(self):
+        """Microseconds on an H200, from docs/kernels/backward-attention.md."""
+        for problem, measured in (("b=2,h=16,l=8192,d=128", 16880), ("b=2,h=16,l=8192,d=128,mask=causal", 9720),
+                                  ("b=4,h=16,l=4096,d=64", 4350), ("b=4,h=16,l=4096,d=64,mask=causal", 2680),
+                                  ("b=4,h=16,l=4096,d=128", 8620), ("b=4,h=16,l=4096,d=128,mask=causal", 5550)):
+            rows = self.explain(f"bf16:{problem}", op="attention-backward")["candidates"]
+            row = {row["kernel"]: row for row in rows}[BACK_MMA]
+            self.assertLess(abs(row["predicted_us"] / measured - 1), 0.1, (problem, row["predicted_us"], measured))
+
+    def test_refusals_of_gradients(self):
         why = self.why("f32:b=1,h=4,l=64,d=257", BACK, op="attention-backward")
         self.assertEqual((why["code"], why["what"], why["needed"], why["found"]), ("shape", "head size", 256, 257))
 

@@ -7,7 +7,8 @@ import os
 import shutil
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+# In place of this folder, whose platform.py is not Python's.
+sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 import script
 
 ROW, BACK = "cuda.attention.cudnn", "cuda.attention-backward.cudnn"

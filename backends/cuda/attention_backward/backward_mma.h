@@ -46,6 +46,7 @@ typedef struct backward_shape {
 void cuda_backward_shape_of(const tn_op *op, backward_shape *out);
 
 tn_status cuda_backward_admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why);
+double cuda_backward_cost(const tn_kernel_row *row, const tn_query *query);
 uint64_t cuda_backward_workspace(const tn_kernel_row *row, const tn_query *query);
 
 #endif

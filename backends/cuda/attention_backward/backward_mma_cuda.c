@@ -109,8 +109,7 @@ static tn_status run_gradients(const tn_run *run, tn_error *err)
 
 static const tn_dtype dtypes[] = {TN_BF16, TN_F16, 0};
 
-/* The result of a row or a key depends only on its own sequence. It was not run on a GPU yet: it is predicted to be slower than
- * cuda.attention-backward.own, so it runs only where it is required. */
+/* The result of a row or a key depends only on its own sequence. */
 const tn_kernel_row cuda_backward_mma_row = {
     .struct_size = sizeof(tn_kernel_row),
     .name = "cuda.attention-backward.mma",
@@ -124,10 +123,11 @@ const tn_kernel_row cuda_backward_mma_row = {
     .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_BATCH_INVARIANT,
     .honours = CUDA_GRADIENT_USES,
     .free_dims = CUDA_ATTENTION_DIMS,
-    .flops_per_us = 0.98e7,
-    .bytes_per_us = 2.9e6,
-    .overhead_us = 9,
+    .flops_per_us = 1.5e8,
+    .bytes_per_us = 3e6,
+    .overhead_us = 8,
     .admit = cuda_backward_admit,
+    .cost = cuda_backward_cost,
     .workspace = cuda_backward_workspace,
     .plan = plan_gradients,
     .plan_release = cuda_plan_release,

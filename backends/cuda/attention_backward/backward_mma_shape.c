@@ -4,6 +4,8 @@
 #include "backward_mma.h"
 #include "tenon/module/op/attention_backward.h"
 
+#include <math.h>
+
 enum { STEP = 16, SIZE_MOST = 256, SIZE_TOGETHER = 128, SIZE_SMALL = 64 };
 
 int cuda_backward_side(const backward_variant *variant)
@@ -43,11 +45,13 @@ void cuda_backward_variant_of(const tn_op *op, backward_part part, backward_vari
     *out = (backward_variant){.part = part,
                               .size = (int)cuda_round_up(at->size, STEP),
                               .values = (int)cuda_round_up(at->value_size, STEP),
-                              .warps = greater <= SIZE_SMALL ? 4 : 8,
+                              .warps = greater <= SIZE_TOGETHER ? 4 : 8,
                               .tiles = 1,
                               .width = greater <= SIZE_TOGETHER ? 64 : 32,
                               .held = part == BACKWARD_DQ && greater <= SIZE_TOGETHER,
-                              .resident = greater <= SIZE_SMALL ? 3 : 1};
+                              .resident = greater <= SIZE_SMALL      ? 3
+                                          : greater <= SIZE_TOGETHER ? 2
+                                                                     : 1};
     out->columns = out->width;
 }
 
@@ -177,4 +181,59 @@ tn_status cuda_backward_admit(const tn_kernel_row *row, const tn_query *query, t
     if (!status)
         status = cuda_attention_admit_numbers(query->op, why);
     return status ? status : cuda_admit_alignment(query, why);
+}
+
+/* Operations of a tile of both sides. */
+static double tile_flops(const backward_variant *variant)
+{
+    const bool of_values = variant->part == BACKWARD_DK_DV || variant->part == BACKWARD_DV;
+    const int scores = variant->size + (variant->part == BACKWARD_DV ? 0 : variant->values);
+    const int sums =
+        (variant->part == BACKWARD_DV ? 0 : variant->size) + (of_values ? variant->values : 0);
+    return 2.0 * cuda_backward_side(variant) * variant->width * (scores + sums);
+}
+
+/* Microseconds of a kernel. The rate of a multiprocessor of an H200 and what bounds by position add, in tiles of a block, give the
+ * times of docs/kernels/backward-attention.md within 6 %. Heads above 128 elements, masks, softcaps, dropout and few blocks were
+ * not measured. */
+static double kernel_us(const tn_query *query, const backward_shape *shape, backward_part part)
+{
+    enum { PROCESSORS = 132 };
+    static const double flops_per_us = 1.7e6, block_us = 3, bounded_tiles = 8, guarded = 2;
+    const tn_attention_op *at = TN_PARAMS(query->op, attention);
+    const int64_t found = query->device ? query->device->multi_processor_count : 0;
+    const double processors = (double)(found > 0 ? found : PROCESSORS);
+    backward_variant variant;
+    cuda_backward_variant_of(query->op, part, &variant);
+    const bool of_rows = part == BACKWARD_DQ;
+    const double ratio = (double)at->heads / (double)at->groups;
+    const double blocks =
+        (double)shape->lots * (double)(of_rows ? shape->row_blocks : shape->key_blocks);
+    const double pairs = (double)at->queries * ratio * cuda_attention_keys_seen(at);
+    double tiles = pairs / (of_rows ? (double)at->queries * ratio : (double)at->keys);
+    tiles = ceil(tiles / variant.width);
+    tiles += at->left >= 0 || at->right >= 0 ? bounded_tiles : 0;
+    if (query->op->uses & (TN_ATTENTION_USES_MASK | TN_ATTENTION_USES_ADDITIVE |
+                           TN_ATTENTION_USES_SOFTCAP | TN_ATTENTION_USES_DROPOUT))
+        tiles *= guarded;
+    /* A block alone has half of a multiprocessor's speed if there is room for more. */
+    const double room = variant.resident, needed = ceil(blocks / processors) + 1;
+    const double beside = needed < room ? needed : room;
+    const double turns = blocks / (processors * room);
+    return (turns < 1 ? 1 : turns) *
+           (block_us + beside * tiles * tile_flops(&variant) / flops_per_us);
+}
+
+double cuda_backward_cost(const tn_kernel_row *row, const tn_query *query)
+{
+    backward_shape shape;
+    double sum = row->overhead_us;
+    if (admit_sizes(query->op, NULL) || admit_blocks(query->op, NULL))
+        return 0; /* costs are asked for before `admit` */
+    cuda_backward_shape_of(query->op, &shape);
+    for (int part = 0; part < BACKWARD_PARTS; part++) {
+        if (cuda_backward_has(query->op, (backward_part)part))
+            sum += kernel_us(query, &shape, (backward_part)part);
+    }
+    return sum;
 }
