@@ -1,7 +1,7 @@
 /* Backward pass of attention on tensor cores of capability 8.0 and later. There are two kernels, one for dQ and one for dK and
  * dV (OF_KEYS), for great heads one for each of these. A block has rows of its own side, queries or keys, and loops over the
- * other side, WIDTH rows at a time, which it copies ahead; each warp computes the gradients of 16 TILES own rows alone. So each gradient is summed by
- * one thread in a fixed order; in return, scores are computed twice.
+ * other side, WIDTH rows at a time, which it copies ahead; each warp computes the gradients of 16 TILES own rows alone. So
+ * each gradient is summed by one thread in a fixed order; in return, scores are computed twice.
  *
  * With x the operand of the first product (Q and K) and y that of the second one (dOut and V), for each tile:
  *
