@@ -373,6 +373,8 @@ static const char *const odd_addresses[] = {
     "b=1,h=1,l=20,d=24,sq=960;960;48;2,sk=960;960;48;2,align=1;1;1;1",
     "b=1,h=2,lq=17,lk=20,d=24,align=1;1;1;1;1;1;1;1;1",
     "b=1,h=2,l=9,d=24,align=1;1;1;1;1",
+    "b=1,h=2,lq=17,lk=20,d=24,bq=8,align=1;1;1;1;1",
+    "b=1,h=2,l=33,d=24,bq=8,entries=20,align=1;1;1;1;1;1",
     NULL,
 };
 
