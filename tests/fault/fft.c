@@ -5,7 +5,7 @@
 #include "tenon/tenon.h"
 
 enum { MOST = 1 << 12 };
-static float in[2 * MOST], out[2 * MOST], wanted[2 * MOST];
+static float in[2 * MOST], out[2 * MOST], wanted[2 * MOST], untouched[2 * MOST];
 static int64_t length;
 static tn_device *device;
 
@@ -17,10 +17,11 @@ static tn_status compute(tn_error *err)
     to.data = out;
     tn_plan_cache_clear(device, TN_OP_FFT); /* the plan is made in every call */
     memset(out, 0x5A, sizeof out);
+    memset(untouched, 0x5A, sizeof untouched);
     const tn_status status = tn_fft(NULL, TN_ARGS(fft, .in = &from, .out = &to), err);
     const size_t bytes = (size_t)length * 2 * sizeof *out;
     if (status)
-        assert_int_equal(out[0] == wanted[0], 0);
+        assert_memory_equal(out, untouched, bytes);
     else if (wanted[0] != 0)
         assert_memory_equal(out, wanted, bytes);
     else

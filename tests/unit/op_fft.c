@@ -24,7 +24,8 @@ static void arguments_are_checked(void **state)
             .direction = 2);
     REFUSED(fft, "norm: expected 0 (backward), 1 (ortho) or 2 (forward), got -1", .in = in,
             .out = out, .norm = -1);
-    REFUSED(fft, "axes is NULL, and axes_count is 1", .in = in, .out = out, .axes_count = 1);
+    REFUSED(fft, "axes_count: expected 0, as axes is NULL, got 1", .in = in, .out = out,
+            .axes_count = 1);
     const int32_t axes[] = {0, 1, 2, 3};
     REFUSED(fft, "axes_count: expected 1 to 3, got 4; transform more by several calls", .in = in,
             .out = out, .axes = axes, .axes_count = 4);
@@ -42,23 +43,25 @@ static void dtypes_and_shapes_are_checked(void **state)
     (void)state;
     UNSUPPORTED(fft, "in: expected f32, f64, c64 or c128, got f16; cast it first",
                 .in = DENSE(&x, 0, TN_F16, 8), .out = DENSE(&y, 1024, TN_C64, 5));
-    REFUSED(fft, "out beside in of f32: expected c64, got c128", .in = DENSE(&x, 0, TN_F32, 8),
+    REFUSED(fft, "out: expected c64 for in of f32, got c128", .in = DENSE(&x, 0, TN_F32, 8),
             .out = DENSE(&y, 1024, TN_C128, 5));
-    REFUSED(fft, "out beside in of c128: expected c128 or f64, got f32",
+    REFUSED(fft, "out: expected c128 or f64 for in of c128, got f32",
             .in = DENSE(&x, 0, TN_C128, 5), .out = DENSE(&y, 1024, TN_F32, 8));
-    REFUSED(fft,
-            "out: last transformed dimension: expected 5, half of the 8 real numbers and one, "
-            "got 8",
-            .in = DENSE(&x, 0, TN_F32, 8), .out = DENSE(&y, 1024, TN_C64, 8));
-    REFUSED(fft,
-            "in: last transformed dimension: expected 4, half of the 7 real numbers and one, "
-            "got 5",
-            .in = DENSE(&x, 0, TN_C64, 5), .out = DENSE(&y, 1024, TN_F32, 7));
-    REFUSED(fft, "out: transformed dimension 0: expected 8, as in has, got 4",
+    REFUSED(
+        fft,
+        "out: last transformed dimension: expected 5 elements for 8 real numbers (half and one), "
+        "got 8",
+        .in = DENSE(&x, 0, TN_F32, 8), .out = DENSE(&y, 1024, TN_C64, 8));
+    REFUSED(
+        fft,
+        "in: last transformed dimension: expected 4 elements for 7 real numbers (half and one), "
+        "got 5",
+        .in = DENSE(&x, 0, TN_C64, 5), .out = DENSE(&y, 1024, TN_F32, 7));
+    REFUSED(fft, "out: transformed dimension 0: expected 8 elements, as many as in has, got 4",
             .in = DENSE(&x, 0, TN_C64, 8), .out = DENSE(&y, 1024, TN_C64, 4));
-    REFUSED(fft, "out: dimension 0 of the batch: expected 3, as in has, got 2",
+    REFUSED(fft, "out: dimension 0 of the batch: expected 3 elements, as many as in has, got 2",
             .in = DENSE(&x, 0, TN_C64, 3, 8), .out = DENSE(&y, 1024, TN_C64, 2, 8));
-    REFUSED(fft, "out: expected 2 dimensions, as in has, got 1", .in = &x.tensor,
+    REFUSED(fft, "out: expected 2 dimensions, as many as in has, got 1", .in = &x.tensor,
             .out = DENSE(&y, 1024, TN_C64, 8));
     REFUSED(fft, "transformed dimension 0: expected a length of at least 1, got 0",
             .in = DENSE(&x, 0, TN_C64, 3, 0), .out = DENSE(&y, 1024, TN_C64, 3, 0));
@@ -85,7 +88,7 @@ static void dtypes_and_shapes_are_checked(void **state)
     expect_refused("fft:c64:shape=3x8,so=16;1,inplace=1",
                    "in place, out needs the strides and alignment of in");
     expect_refused("fft:i32:shape=8", "in: expected f32, f64, c64 or c128, got i32");
-    expect_refused("fft:c64:shape=8,out=c128", "out beside in of c64: expected c64 or f32");
+    expect_refused("fft:c64:shape=8,out=c128", "out: expected c64 or f32 for in of c64");
     expect_refused("fft:c64:shape=2x2x2x2x2x2x2x2x2", "shape: ");
 }
 

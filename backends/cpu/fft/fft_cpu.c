@@ -35,7 +35,7 @@ static const tn_dtype dtypes[] = {TN_F32, TN_C64, TN_F64, TN_C128, 0};
  * operations per microsecond of a core. */
 #define ROW(isa, needs, bytes, many, rate)                                                         \
     tni_fft_compute tni_cpu_fft_f32_##isa, tni_cpu_fft_f64_##isa;                                  \
-    static const tni_fft_machine machine_##isa = {bytes, many};                                    \
+    static const tni_fft_machine machine_##isa = {bytes, many, tni_cpu_fft_f64_##isa};             \
     static uint64_t workspace_##isa(const tn_kernel_row *row, const tn_query *query)               \
     {                                                                                              \
         (void)row;                                                                                 \

@@ -1,16 +1,11 @@
-/* Splits lengths and makes their tables. */
-#include "fft_plan.h"
+/* Makes the tables of lengths. */
+#include "fft_scheme.h"
 
 #include <math.h>
 
 typedef struct number {
     double re, im;
 } number;
-
-static number times(number a, number b)
-{
-    return (number){a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
-}
 
 /* exp(-2 pi i k / n) for 0 <= k. The angle is reduced to at most pi / 4 in integers. */
 static number root(int64_t k, int64_t n)
@@ -25,97 +20,6 @@ static number root(int64_t k, int64_t n)
     case 2: return (number){-c, s};
     default: return (number){s, c};
     }
-}
-
-static int64_t smallest_prime(int64_t n)
-{
-    for (int64_t p = 2; p * p <= n; p++) {
-        if (n % p == 0)
-            return p;
-    }
-    return n;
-}
-
-static bool is_smooth(int64_t n)
-{
-    for (int64_t p = 2; p <= TNI_FFT_PRIME_MOST; p++) {
-        while (n % p == 0)
-            n /= p;
-    }
-    return n == 1;
-}
-
-/* About the operations for each number of a core, from its prime factors. */
-static double work_of_core(int64_t n)
-{
-    double work = 4; /* loading and storing */
-    while (n > 1) {
-        int64_t p = smallest_prime(n);
-        work += p == 2 ? 3.5 : p == 3 ? 7 : 2 * (double)p;
-        n /= p;
-    }
-    return work;
-}
-
-/* Takes n1 = a and n2 = b if they are the least work so far. */
-static void consider_rows(int64_t a, int64_t b, int32_t lanes, double *least, tni_fft_split *s)
-{
-    const int64_t groups_a = (b + lanes - 1) / lanes, groups_b = (a + lanes - 1) / lanes;
-    double work =
-        (double)(groups_a * a) * work_of_core(a) + (double)(groups_b * b) * work_of_core(b);
-    work *= 1 + 1e-4 * (double)(a > b ? a : b); /* short cores stay in the first cache */
-    if (work >= *least)
-        return;
-    *least = work;
-    s->n1 = a, s->n2 = b;
-}
-
-/* Finds the n1 and n2 that waste the fewest lanes. A smooth m of up to 2^32 always has two: the
- * larger is at most the root of m and of its largest prime, multiplied. */
-static void choose_rows(int32_t lanes, tni_fft_split *s)
-{
-    double least = INFINITY;
-    s->n1 = s->n2 = 0;
-    for (int64_t a = 2, m = s->m; a <= m / a; a++) {
-        if (m % a != 0)
-            continue;
-        consider_rows(a, m / a, lanes, &least, s);
-        consider_rows(m / a, a, lanes, &least, s);
-    }
-}
-
-/* The cheapest length from `least` on that has only factors 2, 3 and 5 and can be split. */
-static int64_t find_smooth(int64_t least)
-{
-    int64_t best = 1;
-    while (best < least)
-        best *= 2;
-    for (int64_t fives = 1; fives < best; fives *= 5) {
-        for (int64_t threes = fives; threes < best; threes *= 3) {
-            int64_t n = threes;
-            while (n < least)
-                n *= 2;
-            best = n % 16 == 0 && n < best ? n : best;
-        }
-    }
-    return best;
-}
-
-static void split_number(int64_t n, int32_t lanes, tni_fft_split *s)
-{
-    s->n = s->m = n;
-    s->chirps = !is_smooth(n);
-    if (s->chirps)
-        s->m = find_smooth(2 * n - 1);
-    choose_rows(lanes, s);
-}
-
-void tni_fft_split_make(const tn_op *op, int32_t d, int32_t lanes, tni_fft_split *out)
-{
-    const tn_fft_op *fft = TN_PARAMS(op, fft);
-    const int64_t n = fft->length[d];
-    out->halved = d == fft->dims - 1 && fft->kind != TN_FFT_COMPLEX && n % 2 == 0;
-    split_number(out->halved ? n / 2 : n, lanes, out);
 }
 
 /* A plan that is being made. */
@@ -217,30 +121,46 @@ static void make_turns(maker *m, tni_fft_length *length)
     length->group_turns = group;
 }
 
-/* A transform in double, for the chirp's spectrum: out[k] = the sum of in[j step] w^(j k). */
-static void transform(const number *in, int64_t step, int64_t n, const number *roots, int64_t all,
-                      number *out)
+/* Transforms n numbers by the kernel itself, in double, for the chirp's spectrum; n is smooth. */
+static void transform(maker *m, int64_t n, number *in, number *out)
 {
-    if (n == 1) {
-        *out = *in;
+    const tn_host *host = m->plan->host;
+    tn_op *op = m->failed ? NULL : host->alloc(host->self, sizeof *op, 64);
+    m->failed = !op;
+    if (!op)
         return;
+    memset(op, 0, sizeof *op);
+    op->kind = TN_OP_FFT;
+    op->count = TN_FFT_OPERANDS;
+    for (int32_t i = 0; i < TN_FFT_OPERANDS; i++)
+        op->operand[i] = (tn_layout){
+            .dtype = TN_C128, .rank = 1, .shape = {n}, .stride = {1}, .alignment = sizeof(double)};
+    *TN_PARAMS_MUTABLE(op, fft) =
+        (tn_fft_op){.dims = 1, .length = {n}, .points = n, .batch = 1, .scale = 1};
+    void *data[] = {in, out}, *plan = NULL, *memory = NULL;
+    const tn_run run = {
+        .struct_size = sizeof run, .op = op, .data = data, .host = host, .threads = 1};
+    uint64_t bytes;
+    m->failed = tni_fft_plan_make(&run, m->machine, &plan, &bytes, NULL) != TN_OK;
+    if (!m->failed) {
+        tni_fft_scheme scheme;
+        tni_fft_scheme_make(op, m->machine, plan, &scheme);
+        const int64_t slice = tni_fft_slice_bytes(&scheme);
+        memory = host->alloc(host->self, (size_t)(scheme.room + slice), 64);
+        m->failed = !memory;
+        const tni_fft_work work = {.run = &run,
+                                   .scheme = &scheme,
+                                   .plan = plan,
+                                   .slices = 1,
+                                   .room = memory,
+                                   .memory = memory ? (char *)memory + scheme.room : NULL};
+        if (memory)
+            m->machine->f64(&work);
+        tni_fft_plan_release(&run, plan);
     }
-    const int64_t p = smallest_prime(n), m = n / p;
-    number terms[8]; /* lengths of convolutions have the primes 2, 3 and 5 */
-    for (int64_t r = 0; r < p; r++)
-        transform(in + r * step, step * p, m, roots, all, out + r * m);
-    for (int64_t k = 0; k < m; k++) {
-        for (int64_t r = 0; r < p; r++)
-            terms[r] = times(out[r * m + k], roots[r * k * (all / n)]);
-        for (int64_t q = 0; q < p; q++) {
-            number sum = terms[0];
-            for (int64_t r = 1; r < p; r++) {
-                const number term = times(terms[r], roots[r * q % p * (all / p)]);
-                sum.re += term.re, sum.im += term.im;
-            }
-            out[q * m + k] = sum;
-        }
-    }
+    if (memory)
+        host->release(host->self, memory);
+    host->release(host->self, op);
 }
 
 static void make_chirp(maker *m, tni_fft_length *length)
@@ -249,11 +169,11 @@ static void make_chirp(maker *m, tni_fft_length *length)
     const tn_host *host = m->plan->host;
     void *chirp = allocate_table(m, s->n), *spectrum = allocate_table(m, s->m);
     number *room =
-        m->failed ? NULL : host->alloc(host->self, 3 * (size_t)s->m * sizeof(number), 64);
+        m->failed ? NULL : host->alloc(host->self, 2 * (size_t)s->m * sizeof(number), 64);
     m->failed = !room;
     if (!room)
         return;
-    number *mirror = room, *roots = room + s->m, *out = roots + s->m;
+    number *mirror = room, *out = room + s->m;
     memset(mirror, 0, (size_t)s->m * sizeof *mirror);
     for (int64_t j = 0; j < s->n; j++) {
         const number x =
@@ -261,10 +181,8 @@ static void make_chirp(maker *m, tni_fft_length *length)
         put(m, chirp, j, x);
         mirror[j] = mirror[j > 0 ? s->m - j : 0] = (number){x.re, -x.im};
     }
-    for (int64_t k = 0; k < s->m; k++)
-        roots[k] = root(k, s->m);
-    transform(mirror, 1, s->m, roots, s->m, out);
-    for (int64_t k = 0; k < s->m; k++)
+    transform(m, s->m, mirror, out);
+    for (int64_t k = 0; k < s->m && !m->failed; k++)
         put(m, spectrum, k, (number){out[k].re / (double)s->m, out[k].im / (double)s->m});
     host->release(host->self, room);
     length->chirp = chirp;

@@ -60,10 +60,14 @@ typedef struct tni_fft_plan {
     const tn_host *host;
 } tni_fft_plan;
 
-/* Lanes of a vector, and whether there are 32 registers, so that radix 8 is worth while. */
+struct tni_fft_work;
+typedef void tni_fft_compute(const struct tni_fft_work *work);
+
+/* Lanes of a vector, whether there are 32 registers, so that radix 8 is worth while, and the code for f64. */
 typedef struct tni_fft_machine {
     int32_t vector_bytes;
     bool many_registers;
+    tni_fft_compute *f64;
 } tni_fft_machine;
 
 static inline int32_t tni_fft_lanes(const tni_fft_machine *machine, bool wide)

@@ -110,7 +110,7 @@ static void measure(tni_fft_scheme *s, tni_fft_pass *p, int64_t bytes)
     const int64_t longest = split->n1 > split->n2 ? split->n1 : split->n2;
     const bool plain = p->kind == TN_FFT_COMPLEX && !split->chirps && is_contiguous(&p->in) &&
                        is_contiguous(&p->out);
-    const int64_t length = round_up((split->m > split->n ? split->m : split->n) + 2, 16);
+    const int64_t length = tni_fft_stage_numbers(split);
     p->staged = p->lanes || plain ? 0 : STAGE_MOST / (length * number);
     p->staged = p->staged > s->lanes ? s->lanes : p->staged;
     p->staged = p->staged > 1 && is_contiguous(&p->in) && is_contiguous(&p->out) ? 1 : p->staged;

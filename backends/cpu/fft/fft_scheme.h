@@ -41,6 +41,13 @@ typedef struct tni_fft_scheme {
     int64_t room;  /* bytes of ROOM, shared by all slices */
 } tni_fft_scheme;
 
+/* Numbers of a line's copy: of its transform or convolution and the further ones of a half spectrum, in whole
+ * vectors. */
+static inline int64_t tni_fft_stage_numbers(const tni_fft_split *split)
+{
+    return ((split->m > split->n ? split->m : split->n) + 2 + 15) / 16 * 16;
+}
+
 /* Takes the splits from the plan, which may be NULL: finding them takes longer than a small
  * transform. */
 void tni_fft_scheme_make(const tn_op *op, const tni_fft_machine *machine, const tni_fft_plan *plan,
@@ -59,7 +66,5 @@ typedef struct tni_fft_work {
     int64_t slices;
     char *room, *memory; /* of the slices */
 } tni_fft_work;
-
-typedef void tni_fft_compute(const tni_fft_work *work);
 
 #endif

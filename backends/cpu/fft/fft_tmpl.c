@@ -319,18 +319,13 @@ static void mirror(real *x, int64_t n, real sign)
     x[0] = 0;
 }
 
-static int64_t stage_length(const job *j)
-{
-    const tni_fft_split *s = &j->pass->split;
-    return ((s->m > s->n ? s->m : s->n) + 2 + 15) / 16 * 16;
-}
-
 /* Copies `count` lines from number `first` on to stages, number by number if the lines are closer
  * to each other than their numbers. */
 static void gather(const job *j, int64_t first, int64_t count, real *stage)
 {
     const view *v = &j->in;
-    const int64_t n = numbers_of(j, &j->pass->in), length = 2 * stage_length(j);
+    const int64_t n = numbers_of(j, &j->pass->in),
+                  length = 2 * tni_fft_stage_numbers(&j->pass->split);
     const int64_t piece = count > 1 ? 16 : n;
     const int re_at = j->load.exchange, im_at = !j->load.exchange;
     for (int64_t begin = 0; begin < n; begin += piece) {
@@ -349,7 +344,8 @@ static void gather(const job *j, int64_t first, int64_t count, real *stage)
 static void scatter(const job *j, int64_t first, int64_t count, const real *stage)
 {
     const view *v = &j->out;
-    const int64_t n = numbers_of(j, &j->pass->out), length = 2 * stage_length(j);
+    const int64_t n = numbers_of(j, &j->pass->out),
+                  length = 2 * tni_fft_stage_numbers(&j->pass->split);
     const int64_t piece = count > 1 ? 16 : n;
     const int re_at = j->store.exchange, im_at = !j->store.exchange;
     for (int64_t begin = 0; begin < n; begin += piece) {
@@ -404,7 +400,8 @@ static void transform_lines(const job *j, int64_t slice, int64_t first, int64_t 
     if (copied[0])
         gather(j, first, count, stage);
     for (int64_t l = 0; l < count; l++)
-        transform_staged(j, slice, first + l, stage + 2 * l * stage_length(j), copied);
+        transform_staged(j, slice, first + l,
+                         stage + 2 * l * tni_fft_stage_numbers(&j->pass->split), copied);
     if (copied[1])
         scatter(j, first, count, stage);
 }

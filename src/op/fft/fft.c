@@ -33,9 +33,10 @@ static tn_status check_dtypes(const tn_op *op, int32_t *out_kind, tn_error *err)
                        tn_dtype_name(in));
     if (out != other_side(in) && (is_real(in) || out != in))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "out beside in of %s: expected %s%s%s, got %s", tn_dtype_name(in),
+                       "out: expected %s%s%s for in of %s, got %s",
                        tn_dtype_name(is_real(in) ? other_side(in) : in), is_real(in) ? "" : " or ",
-                       is_real(in) ? "" : tn_dtype_name(other_side(in)), tn_dtype_name(out));
+                       is_real(in) ? "" : tn_dtype_name(other_side(in)), tn_dtype_name(in),
+                       tn_dtype_name(out));
     *out_kind = is_real(in)    ? TN_FFT_REAL_TO_COMPLEX
                 : is_real(out) ? TN_FFT_COMPLEX_TO_REAL
                                : TN_FFT_COMPLEX;
@@ -56,7 +57,8 @@ static tn_status check_numbers(const tn_op *op, tn_error *err)
                        (int)fft->norm);
     if (found != rank)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "out: expected %d dimensions, as in has, got %d", (int)rank, (int)found);
+                       "out: expected %d dimensions, as many as in has, got %d", (int)rank,
+                       (int)found);
     if (fft->dims < 1 || fft->dims > TN_FFT_DIMS_MAX)
         return tn_fail(
             err, TN_INVALID_ARGUMENT, 0, where,
@@ -88,14 +90,14 @@ static tn_status check_length(const tn_op *op, int32_t at, int64_t n, tn_error *
     if (!half && out->shape[d] != in->shape[d])
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
                        "out: transformed dimension %d: expected %" PRId64
-                       ", as in has, got %" PRId64,
+                       " elements, as many as in has, got %" PRId64,
                        (int)at, in->shape[d], out->shape[d]);
     const bool to_real = fft->kind == TN_FFT_COMPLEX_TO_REAL;
     const int64_t found = to_real ? in->shape[d] : out->shape[d];
     if (half && found != n / 2 + 1)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "%s: last transformed dimension: expected %" PRId64 ", half of the %" PRId64
-                       " real numbers and one, got %" PRId64,
+                       "%s: last transformed dimension: expected %" PRId64 " elements for %" PRId64
+                       " real numbers (half and one), got %" PRId64,
                        to_real ? "in" : "out", n / 2 + 1, n, found);
     return TN_OK;
 }
@@ -112,7 +114,7 @@ static tn_status check_shapes(tn_op *op, tn_error *err)
         if (out->shape[d] != in->shape[d])
             return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
                            "out: dimension %d of the batch: expected %" PRId64
-                           ", as in has, got %" PRId64,
+                           " elements, as many as in has, got %" PRId64,
                            (int)d, in->shape[d], out->shape[d]);
     }
     for (int32_t i = 0; i < TN_FFT_DIMS_MAX; i++) {
@@ -214,8 +216,8 @@ static tn_status check_args(const tn_fft_args *args, tn_error *err)
     if (!status)
         status = tni_elementwise_reserved(where, "reserved", (uint32_t)args->reserved, err);
     if (!status && !args->axes && args->axes_count)
-        status = tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "axes is NULL, and axes_count is %d",
-                         (int)args->axes_count);
+        status = tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                         "axes_count: expected 0, as axes is NULL, got %d", (int)args->axes_count);
     if (!status && args->axes && (args->axes_count < 1 || args->axes_count > TN_FFT_DIMS_MAX))
         status = tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
                          "axes_count: expected 1 to %d, got %d; transform more by several calls",
