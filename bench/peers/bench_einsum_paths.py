@@ -1,10 +1,11 @@
 """Searches for einsum's order of contraction beside opt_einsum's and cotengrust's.
 
-    python3 bench/peers/bench_einsum_paths.py BUILD
+    python3 bench/peers/bench_einsum_paths.py BUILD [--markdown] [--slow]
 
 Two figures of Tenon for each equation: `C` is tn_einsum_search, from the equation and the shapes to the path; `data` is
 tenon.einsum_path, which explains the kernels of each step as well. opt_einsum's contract_path and cotengrust's functions
-are called as Python calls them. The costs of the paths are compared too. A rival that is not installed is left out.
+are called as Python calls them. The costs of the paths are compared too. A rival that is not installed is left out. --markdown
+prints the table of docs/benchmarks.md instead; --slow times opt_einsum's `optimal` of more than 8 operands too, which takes seconds.
 """
 
 import ctypes
@@ -75,16 +76,15 @@ def fit(call):
     return max(1, int(4e-3 / max(pairs.seconds(call), 1e-7)))
 
 
-def compare(name, ours, rival_name, rival, aim, costs):
+def compare(ours, rival, aim):
+    """Microseconds of both, the ratio, the spread of ours, and the verdict."""
     times = (fit(ours), fit(rival))
     slow = pairs.seconds(rival) > 0.5
     taken = pairs.measure(repeated(ours, times[0]), repeated(rival, times[1]), rounds=3 if slow else 11)
     spread = pairs.spread_of(taken[0], taken[2])
     us = [statistics.median(side) * 1e6 / n for side, n in zip(taken, times)]
     ratio = statistics.median(b / times[1] / (a / times[0]) for a, b in zip(taken[0], taken[1]))
-    print(f"{name:<26} ours {us[0]:9.1f} us, cost {costs[0]:.4g}  {rival_name} {us[1]:10.1f} us, cost {costs[1]:.4g}  "
-          f"ratio {ratio:8.2f}  A/A spread {100 * spread:4.1f} %  aim >= {aim:g}  {pairs.verdict(ratio, spread, aim)}",
-          flush=True)
+    return us[0], us[1], ratio, spread, pairs.verdict(ratio, spread, aim)
 
 
 def counted(equation, shapes, path):
@@ -119,19 +119,52 @@ def time_data(equation, shapes, strategy):
         return None
 
 
+CASES = ((6, ("auto", "optimal", "dp", "greedy", "branch-2", "branch-all")),
+         (10, ("auto", "optimal", "dp", "greedy", "branch-1", "branch-2", "random-greedy")),
+         (14, ("auto", "dp", "greedy", "branch-1")),
+         (20, ("auto", "dp", "greedy")),
+         (200, ("auto", "greedy")),
+         (1000, ("greedy",)))
+
+
+def write_time(us):
+    for limit, scale, unit in ((1e3, 1, "us"), (1e6, 1e3, "ms"), (float("inf"), 1e6, "s")):
+        if us < limit:
+            return f"{us / scale:.3g} {unit}"
+
+
+def write_rival(found, cost, aim):
+    """The cells of a rival: its time, the ratio, and what its path costs; a ratio below the aim is bold."""
+    if found is None:
+        return "| - | - | - "
+    mark = "" if found[2] >= aim else "**"
+    return f"| {write_time(found[1])} | {mark}{found[2]:.3g}{mark} | {found[5] / cost:.3g} "
+
+
 def main():
+    markdown = "--markdown" in sys.argv
     random = numpy.random.default_rng(7)
-    cases = [(terms, degree, strategy) for terms, degree, strategies in (
-        (6, 3, ("optimal",)), (10, 3, ("dp", "optimal", "auto")), (14, 3, ("dp", "auto")),
-        (20, 3, ("dp", "greedy")), (200, 3, ("greedy", "auto")), (1000, 3, ("greedy",))) for strategy in strategies]
-    for terms, degree, strategy in cases:
-        equation, shapes, sizes = network(random, terms, degree)
+    if markdown:
+        print("| operands | strategy | Tenon | opt_einsum | ratio | cost of its path | cotengrust | ratio | cost of its path |\n"
+              "|---|---|---|---|---|---|---|---|---|")
+    for terms, strategy in ((terms, strategy) for terms, strategies in CASES for strategy in strategies):
+        equation, shapes, sizes = network(random, terms, 3)
         search = Ours(equation, shapes, strategy)
         search()
+        found, own = {}, None
         for name, theirs, aim, cost in rivals(equation, shapes, sizes, strategy):
-            compare(f"{terms} {strategy} C", search, name, theirs, aim, (search.cost.value, cost))
-        us = time_data(equation, shapes, strategy)
-        print(f"{f'{terms} {strategy} data':<26} {f'ours {us:9.1f} us' if us else 'an intermediate result is too large'}", flush=True)
+            found[name] = (*compare(search, theirs, aim), cost)
+            us, rival_us, ratio, spread, verdict, _ = found[name]
+            own = us
+            if not markdown:
+                print(f"{f'{terms} {strategy} C':<26} ours {us:9.1f} us, cost {search.cost.value:.4g}  {name} {rival_us:10.1f} us, "
+                      f"cost {cost:.4g}  ratio {ratio:8.2f}  A/A spread {100 * spread:4.1f} %  aim >= {aim:g}  {verdict}", flush=True)
+        if markdown and own:
+            print(f"| {terms} | `{strategy}` | {write_time(own)} {write_rival(found.get('opt_einsum'), search.cost.value, 50)}"
+                  f"{write_rival(found.get('cotengrust'), search.cost.value, 1)}|", flush=True)
+        elif not markdown:
+            us = time_data(equation, shapes, strategy)
+            print(f"{f'{terms} {strategy} data':<26} {f'ours {us:9.1f} us' if us else 'an intermediate result is too large'}", flush=True)
 
 
 if __name__ == "__main__":

@@ -24,11 +24,11 @@ TN_BEGIN_DECLS
  *
  * Operands and out have one dtype: f64, f32, f16, bf16, c64, c128 or an integer, whose sums and
  * products wrap. Intermediate results have the same dtype. They are on one device, even with the
- * setting may_cross_devices. On CUDA, complex operands are computed only if that needs no sum,
- * product, or filling of elements, but products of matrices and permutations alone.
+ * setting may_cross_devices.
  *
- * More than two operands are contracted in pairs. Each pair is one or more calls of matmul,
- * tn_binary, tn_reduce, tn_permute and tn_fill, which choose their kernels as always.
+ * More than two operands are contracted in pairs. Each pair is one or more calls of matmul, tn_unary,
+ * tn_binary, tn_reduce, tn_permute and tn_fill, which choose their kernels as always. Some products of
+ * complex numbers are calls for real ones.
  *
  * On a stream that is being recorded, pass a workspace, and run the same call once before the
  * recording, with data and workspace of the same alignment: that makes the plans of its calls. */

@@ -193,43 +193,6 @@ static void reversed_dimensions_are_not_copied(void **state)
     }
 }
 
-/* A dense tensor that has strides. */
-static const tn_tensor *dense_with_strides(piece *p, const int64_t *sizes)
-{
-    int64_t stride = 1;
-    (void)dense(p, sizes);
-    for (int32_t dim = p->tensor.ndim; dim-- > 0; stride *= sizes[dim])
-        p->strides[dim] = stride;
-    p->tensor.strides = p->strides;
-    return &p->tensor;
-}
-
-/* Sets a problem from an equation of f64 with labels a to g; dims of operands are those of its labels. */
-static void set_problem(const char *equation, const int64_t *sizes, problem *p)
-{
-    int32_t term = 0, ndim = 0;
-    int64_t shape[TN_TENSOR_NDIM_MAX + 1];
-    *p = (problem){.dtype = TN_F64};
-    strcpy(p->equation, equation);
-    memcpy(p->size, sizes, LABELS * sizeof *sizes);
-    for (const char *at = equation;; at++) {
-        if (*at >= 'a') {
-            p->axes[term][ndim] = *at - 'a';
-            shape[ndim++] = sizes[*at - 'a'];
-            continue;
-        }
-        shape[ndim] = -1;
-        ndim = 0;
-        if (!*at) {
-            (void)dense_with_strides(&result, shape);
-            return;
-        }
-        p->operands[term] = dense_with_strides(&pieces[term], shape);
-        p->terms = ++term;
-        at += *at == '-';
-    }
-}
-
 /* Rows or columns that are not one dimension of an operand or the result become batches, unless the matrices
  * would be too small. */
 static void rows_apart_are_batches(void **state)
@@ -258,7 +221,7 @@ static void rows_apart_are_batches(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         tn_einsum_path *path = NULL;
         tn_error err = {0};
-        set_problem(cases[i].equation, cases[i].sizes, &p);
+        set_problem(TN_F64, cases[i].equation, cases[i].sizes, &p);
         const tn_einsum_args args = args_of(p.equation, p.operands, p.terms);
         if (tn_einsum_explain(NULL, &args, &path, &err))
             fail_msg("%s: %s", p.equation, err.message);

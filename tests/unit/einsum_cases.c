@@ -349,6 +349,44 @@ const tn_tensor *dense(piece *p, const int64_t *sizes)
     return &p->tensor;
 }
 
+/* A dense tensor that has strides. */
+static const tn_tensor *dense_with_strides(piece *p, tn_dtype dtype, const int64_t *sizes)
+{
+    int64_t stride = 1;
+    (void)dense(p, sizes);
+    p->tensor.dtype = dtype;
+    fill(p);
+    for (int32_t dim = p->tensor.ndim; dim-- > 0; stride *= sizes[dim])
+        p->strides[dim] = stride;
+    p->tensor.strides = p->strides;
+    return &p->tensor;
+}
+
+void set_problem(tn_dtype dtype, const char *equation, const int64_t *sizes, problem *p)
+{
+    int32_t term = 0, ndim = 0;
+    int64_t shape[TN_TENSOR_NDIM_MAX + 1];
+    *p = (problem){.dtype = dtype};
+    strcpy(p->equation, equation);
+    memcpy(p->size, sizes, LABELS * sizeof *sizes);
+    for (const char *at = equation;; at++) {
+        if (*at >= 'a') {
+            p->axes[term][ndim] = *at - 'a';
+            shape[ndim++] = sizes[*at - 'a'];
+            continue;
+        }
+        shape[ndim] = -1;
+        ndim = 0;
+        if (!*at) {
+            (void)dense_with_strides(&result, dtype, shape);
+            return;
+        }
+        p->operands[term] = dense_with_strides(&pieces[term], dtype, shape);
+        p->terms = ++term;
+        at += *at == '-';
+    }
+}
+
 tn_einsum_args args_of(const char *equation, const tn_tensor *const *operands, int32_t count)
 {
     return (tn_einsum_args){.struct_size = sizeof(tn_einsum_args),

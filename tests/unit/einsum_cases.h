@@ -38,6 +38,9 @@ tn_tensor *make(piece *p, tn_dtype dtype, int32_t ndim);
 /* A random equation, its operands in `pieces`, and out in `result`. */
 void roll_problem(problem *p, tn_dtype dtype);
 
+/* A problem of an equation with labels a to g, whose operands and out are dense. */
+void set_problem(tn_dtype dtype, const char *equation, const int64_t *sizes, problem *p);
+
 /* Compares the result with loops over all labels. */
 void expect_result(const problem *p);
 

@@ -122,7 +122,7 @@ endif()
 # The ops floor.
 tenon_test(unit/ops_attention)
 tenon_test(unit/ops_attention_text)
-foreach(suite einsum einsum_paths einsum_refused)
+foreach(suite einsum einsum_numbers einsum_paths einsum_refused)
   tenon_test(unit/${suite} SOURCES unit/einsum_cases.c)
 endforeach()
 tenon_test(unit/ops_each)

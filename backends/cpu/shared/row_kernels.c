@@ -1,10 +1,8 @@
 #include "row_kernels.h"
 
-#include <stdbool.h>
-
 const tn_dtype tni_cpu_reals[] = {TN_F32, TN_F64, TN_BF16, TN_F16, 0};
 
-static bool is_real(tn_dtype dtype)
+bool tni_cpu_is_real(tn_dtype dtype)
 {
     const tn_dtype *real = tni_cpu_reals;
     while (*real && *real != dtype)
@@ -21,13 +19,24 @@ tn_status tni_cpu_reject_dtype(tn_refusal *why, const char *what, tn_dtype neede
     return TN_UNSUPPORTED;
 }
 
+tn_status tni_cpu_admit_one_dtype(const tn_query *query, const char *const *names, tn_refusal *why)
+{
+    const tn_op *op = query->op;
+    for (int32_t i = 1; i < op->count; i++) {
+        if (op->operand[i].dtype && op->operand[i].dtype != op->operand[0].dtype)
+            return tni_cpu_reject_dtype(why, names[i], op->operand[0].dtype, op->operand[i].dtype,
+                                        "requires that all operands have one dtype");
+    }
+    return TN_OK;
+}
+
 tn_status tni_cpu_admit_reals(const tn_query *query, const char *const *names, tn_refusal *why)
 {
     const tn_op *op = query->op;
     const bool is_f64 = op->operand[0].dtype == TN_F64;
     for (int32_t i = 0; i < op->count; i++) {
         const tn_dtype dtype = op->operand[i].dtype;
-        if (dtype && (!is_real(dtype) || (dtype == TN_F64) != is_f64))
+        if (dtype && (!tni_cpu_is_real(dtype) || (dtype == TN_F64) != is_f64))
             return tni_cpu_reject_dtype(
                 why, names[i], is_f64 ? TN_F64 : TN_F32, dtype,
                 "requires that all operands are f64, or all are f32, f16 or bf16");

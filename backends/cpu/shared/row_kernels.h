@@ -6,6 +6,8 @@
 #include "tenon/module/kernel.h"
 #include "tenon/module/op/elementwise.h"
 
+#include <stdbool.h>
+
 /* Numerics: an element's bits depend only on its own inputs; they are also the same on every
  * device. */
 #define TNI_CPU_INVARIANT (TN_NUM_RUN_TO_RUN | TN_NUM_BATCH_INVARIANT)
@@ -21,6 +23,11 @@ extern const tn_dtype tni_cpu_reals[]; /* f32, f64, bf16, f16; ends with 0 */
 /* Writes a refusal for an operand's dtype, with a text. Returns TN_UNSUPPORTED. */
 tn_status tni_cpu_reject_dtype(tn_refusal *why, const char *what, tn_dtype needed, tn_dtype found,
                                const char *text);
+
+bool tni_cpu_is_real(tn_dtype dtype); /* whether tni_cpu_reals has it */
+
+/* Admits operands of one dtype. `names` are those of the operands. */
+tn_status tni_cpu_admit_one_dtype(const tn_query *query, const char *const *names, tn_refusal *why);
 
 /* Admits operands that are all f64, or all f32, f16 or bf16. `names` are those of the operands. */
 tn_status tni_cpu_admit_reals(const tn_query *query, const char *const *names, tn_refusal *why);

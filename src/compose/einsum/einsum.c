@@ -25,7 +25,8 @@ typedef struct call {
     tn_tensor *operands;   /* copies; out is the last */
     tn_device *device;
     tn_stream *stream;
-    uint64_t bytes; /* of intermediate results */
+    uint64_t bytes;    /* of intermediate results */
+    uint32_t by_parts; /* that of tni_einsum_run */
     tni_einsum_slices slices;
     uintptr_t supposed;
     int64_t out_shape[TN_TENSOR_NDIM_MAX];
@@ -208,13 +209,22 @@ static tn_tensor imply_out(call *c)
     return out;
 }
 
+static tni_einsum_run make_run(const call *c, tni_einsum_mode mode, void *memory)
+{
+    return (tni_einsum_run){.mode = mode,
+                            .by_parts = c->by_parts,
+                            .sum = &c->sum,
+                            .order = &c->order,
+                            .context = c->context,
+                            .operands = c->operands,
+                            .out = &c->operands[c->args->count],
+                            .stream = c->stream,
+                            .memory = memory};
+}
+
 static tn_status measure(call *c, tn_error *err)
 {
-    const tni_einsum_run run = {.mode = TNI_EINSUM_MEASURE,
-                                .sum = &c->sum,
-                                .order = &c->order,
-                                .operands = c->operands,
-                                .out = &c->operands[c->args->count]};
+    const tni_einsum_run run = make_run(c, TNI_EINSUM_MEASURE, NULL);
     return tni_einsum_execute(&run, &c->bytes, err);
 }
 
@@ -273,13 +283,7 @@ static tn_status parse_call(call *c, bool supposing, tn_error *err)
 
 static tn_status divide_call(call *c, tn_error *err)
 {
-    const tni_einsum_run run = {.sum = &c->sum,
-                                .order = &c->order,
-                                .context = c->context,
-                                .operands = c->operands,
-                                .out = &c->operands[c->args->count],
-                                .stream = c->stream,
-                                .memory = supposed_memory(c)};
+    const tni_einsum_run run = make_run(c, TNI_EINSUM_MEASURE, supposed_memory(c));
     return tni_einsum_slice(c->args, &run, c->plan ? c->plan->parts : NULL, &c->slices, err);
 }
 
@@ -303,27 +307,32 @@ static tn_status begin_call(const tn_context *context, const tn_einsum_args *arg
         return status;
     key.fits = false;
     if (!supposing && args->out) {
-        tni_einsum_key_make(args, strategy, c->operands, &key);
+        tni_einsum_key_make(c->context, args, strategy, c->operands, &key);
         c->plan = tni_einsum_plan_find(&key);
     }
     if (c->plan) {
         c->sum = c->plan->sum;
         c->order = c->plan->order;
         c->bytes = c->plan->bytes;
+        c->by_parts = c->plan->by_parts;
     }
     status = parse_call(c, supposing, err);
     if (status)
         return status;
     c->stream = args->stream ? args->stream : tn_stream_current(c->device);
     if (!c->plan) {
+        c->by_parts = tni_einsum_find_by_parts(c->context, &c->operands[0]);
         status = tni_einsum_search(args, strategy, &c->sum, &c->order, err);
         if (!status)
             status = measure(c, err);
     }
     if (!status && args->memory_limit && c->bytes > args->memory_limit)
         status = divide_call(c, err);
-    if (!status && !c->plan)
-        c->plan = tni_einsum_plan_keep(&key, &c->sum, &c->order, c->bytes, c->slices.parts);
+    if (!status && !c->plan) {
+        const tni_einsum_plan made = {c->sum,          c->order, c->bytes, c->by_parts,
+                                      c->slices.parts, 0,        0};
+        c->plan = tni_einsum_plan_keep(&key, &made);
+    }
     return status;
 }
 
@@ -365,14 +374,7 @@ tn_status tn_einsum(const tn_context *context, const tn_einsum_args *args, tn_er
     if (!status)
         status = acquire_memory(&c, &memory, err);
     if (!status) {
-        const tni_einsum_run run = {.mode = TNI_EINSUM_RUN,
-                                    .sum = &c.sum,
-                                    .order = &c.order,
-                                    .context = c.context,
-                                    .operands = c.operands,
-                                    .out = &c.operands[args->count],
-                                    .stream = c.stream,
-                                    .memory = memory};
+        const tni_einsum_run run = make_run(&c, TNI_EINSUM_RUN, memory);
         status = c.slices.fits ? tni_einsum_run_slices(&run, &c.slices, err)
                                : tni_einsum_execute(&run, &bytes, err);
         if (memory != args->workspace) {
@@ -506,16 +508,14 @@ static tn_status explain_calls(call *c, tn_einsum_path *path, tn_error *err)
     uint64_t bytes;
     const tni_einsum_slices *slices = &c->slices;
     const tn_tensor *tensors = slices->fits ? slices->tensors : c->operands;
-    tni_einsum_run run = {.mode = TNI_EINSUM_EXPLAIN,
-                          .sum = slices->fits ? &slices->sum : &c->sum,
-                          .order = &c->order,
-                          .context = c->context,
-                          .operands = tensors,
-                          .out = &tensors[c->args->count],
-                          .stream = c->stream,
-                          .memory = supposed_memory(c),
-                          .explained = keep_decision,
-                          .user = path};
+    tni_einsum_run run = make_run(c, TNI_EINSUM_EXPLAIN, supposed_memory(c));
+    run.explained = keep_decision;
+    run.user = path;
+    if (slices->fits) {
+        run.sum = &slices->sum;
+        run.operands = tensors;
+        run.out = &tensors[c->args->count];
+    }
     const tn_status status = tni_einsum_execute(&run, &bytes, err);
     if (status || !slices->fits || !slices->adds)
         return status;

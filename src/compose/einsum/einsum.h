@@ -161,25 +161,24 @@ typedef struct tni_einsum_key {
 typedef struct tni_einsum_plan {
     tni_einsum sum;
     tni_einsum_order order;
-    uint64_t bytes; /* of intermediate results */
-    int64_t *parts; /* of each index, if the call is computed in slices; or NULL */
-    int64_t users;  /* the cache and calls */
+    uint64_t bytes;    /* of intermediate results */
+    uint32_t by_parts; /* that of tni_einsum_run */
+    int64_t *parts;    /* of each index, if the call is computed in slices; or NULL */
+    int64_t users;     /* the cache and calls */
     size_t key_size;
     unsigned char key[];
 } tni_einsum_plan;
 
 /* `tensors` are the operands and out. */
-void tni_einsum_key_make(const tn_einsum_args *args, int32_t strategy, const tn_tensor *tensors,
-                         tni_einsum_key *out);
+void tni_einsum_key_make(const tn_context *context, const tn_einsum_args *args, int32_t strategy,
+                         const tn_tensor *tensors, tni_einsum_key *out);
 
 /* Returns the plan of a key, which the caller releases; NULL if there is none. Thread-safety: Safe. */
 tni_einsum_plan *tni_einsum_plan_find(const tni_einsum_key *key);
 
-/* Makes a plan, which the caller releases, from a sum and an order, which it then owns, and a copy of `parts`,
- * which may be NULL. Returns NULL if the key does not fit or memory is lacking. Thread-safety: Safe. */
-tni_einsum_plan *tni_einsum_plan_keep(const tni_einsum_key *key, const tni_einsum *sum,
-                                      const tni_einsum_order *order, uint64_t bytes,
-                                      const int64_t *parts);
+/* Makes a plan, which the caller releases, from one whose sum and order it then owns, and whose parts it copies.
+ * Returns NULL if the key does not fit or memory is lacking. Thread-safety: Safe. */
+tni_einsum_plan *tni_einsum_plan_keep(const tni_einsum_key *key, const tni_einsum_plan *from);
 void tni_einsum_plan_release(tni_einsum_plan *plan); /* accepts NULL */
 
 /* A step of an explanation, and its memory. */
@@ -208,6 +207,7 @@ typedef enum tni_einsum_mode {
 /* Executes an order. */
 typedef struct tni_einsum_run {
     tni_einsum_mode mode;
+    uint32_t by_parts; /* TNI_EINSUM_ELEMENTS, TNI_EINSUM_MATRICES */
     const tni_einsum *sum;
     const tni_einsum_order *order;
     const tn_context *context;
@@ -221,6 +221,11 @@ typedef struct tni_einsum_run {
 } tni_einsum_run;
 /* *out_bytes is the size of the memory of intermediate results. It is the same in every mode. */
 tn_status tni_einsum_execute(const tni_einsum_run *run, uint64_t *out_bytes, tn_error *err);
+
+/* The products of complex numbers that are computed by real ones. The memory of a call depends on them. Of
+ * `context` and a tensor: 0 for other dtypes. */
+enum { TNI_EINSUM_ELEMENTS = 1, TNI_EINSUM_MATRICES = 2 };
+uint32_t tni_einsum_find_by_parts(const tn_context *context, const tn_tensor *of);
 
 /* Adds run->out to `to`, which has the same shape, in a step. */
 tn_status tni_einsum_add(const tni_einsum_run *run, int32_t step, const tn_tensor *to,
@@ -242,8 +247,9 @@ typedef struct tni_einsum_slices {
     uint64_t bytes; /* memory of intermediate results, and of a result that is added */
     uint64_t added; /* where the latter begins */
     bool divided;
-    bool adds;    /* whether results of slices are added */
-    bool can_add; /* whether a kernel can do that */
+    uint32_t by_parts; /* that of tni_einsum_run */
+    bool adds;         /* whether results of slices are added */
+    bool can_add;      /* whether a kernel can do that */
 } tni_einsum_slices;
 
 /* Divides indices until the memory is within args->memory_limit; out->fits is whether that was possible.

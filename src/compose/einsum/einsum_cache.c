@@ -1,7 +1,10 @@
 /* Equations and orders of repeated calls, by everything that they depend on. */
 #include "einsum.h"
 
+#include "base/epoch.h"
 #include "device/tensor/tensor.h"
+#include "dispatch/judge.h"
+#include "op/element.h"
 #include "os/fork.h"
 
 #include <string.h>
@@ -37,14 +40,24 @@ static void add_layout(tni_einsum_key *key, const tn_tensor *tensor)
         add(key, tensor->strides, bytes);
 }
 
-void tni_einsum_key_make(const tn_einsum_args *args, int32_t strategy, const tn_tensor *tensors,
-                         tni_einsum_key *out)
+/* What the choice of kernels depends on, which decides which products are computed by parts. */
+static void add_choice(tni_einsum_key *key, const tn_context *context)
+{
+    add_number(key, (int64_t)tni_context_hash(context, &tni_matmul_class));
+    add_number(key, (int64_t)tni_context_hash(context, &tni_binary_class));
+    add_number(key, (int64_t)tni_epoch_now());
+}
+
+void tni_einsum_key_make(const tn_context *context, const tn_einsum_args *args, int32_t strategy,
+                         const tn_tensor *tensors, tni_einsum_key *out)
 {
     out->size = 0;
     out->fits = !args->search_ns;
     add(out, args->equation, strlen(args->equation) + 1);
     add_number(out, args->count);
     add_number(out, strategy);
+    if (tni_dtype_is_complex(tensors[0].dtype))
+        add_choice(out, context);
     add_number(out, (int64_t)args->seed);
     add_number(out, (int64_t)args->memory_limit);
     add_number(out, args->path ? args->path_count : -1);
@@ -99,22 +112,21 @@ void tni_einsum_plan_release(tni_einsum_plan *plan)
     tni_release(plan);
 }
 
-tni_einsum_plan *tni_einsum_plan_keep(const tni_einsum_key *key, const tni_einsum *sum,
-                                      const tni_einsum_order *order, uint64_t bytes,
-                                      const int64_t *parts)
+tni_einsum_plan *tni_einsum_plan_keep(const tni_einsum_key *key, const tni_einsum_plan *from)
 {
-    const size_t indices = (size_t)sum->indices;
+    const size_t indices = (size_t)from->sum.indices;
     tni_einsum_plan *made = key->fits ? tni_alloc(sizeof *made + key->size) : NULL;
-    int64_t *copy = made && parts ? tni_alloc((indices + 1) * sizeof *copy) : NULL;
-    if (!made || (parts && !copy)) {
+    int64_t *copy = made && from->parts ? tni_alloc((indices + 1) * sizeof *copy) : NULL;
+    if (!made || (from->parts && !copy)) {
         tni_release(made);
         return NULL;
     }
     if (copy)
-        memcpy(copy, parts, indices * sizeof *copy);
+        memcpy(copy, from->parts, indices * sizeof *copy);
     const size_t slot = slot_of(key);
-    *made =
-        (tni_einsum_plan){.sum = *sum, .order = *order, .bytes = bytes, .parts = copy, .users = 2};
+    *made = *from;
+    made->parts = copy;
+    made->users = 2;
     made->key_size = key->size;
     memcpy(made->key, key->bytes, key->size);
     tni_fork_lock_acquire(&cache.lock);

@@ -70,6 +70,16 @@ static inline int64_t tni_einsum_stride(const tni_einsum_view *view, int32_t ind
     return dim < 0 ? 0 : view->stride[dim];
 }
 
+/* Number of combinations of the values of a list's indices. */
+static inline double tni_einsum_list_values(const tni_einsum_calls *calls,
+                                            const tni_einsum_list *list)
+{
+    double values = 1;
+    for (int32_t i = 0; i < list->count; i++)
+        values *= (double)calls->run->sum->size[list->index[i]];
+    return values;
+}
+
 static inline uint64_t tni_einsum_magnitude(int64_t stride)
 {
     return stride < 0 ? 0 - (uint64_t)stride : (uint64_t)stride;
@@ -86,6 +96,10 @@ static inline bool tni_einsum_are_contiguous(int64_t outer, int64_t inner, int64
  * their order. Fails with TN_OUT_OF_MEMORY if its size has no number. */
 tn_status tni_einsum_view_make(tni_einsum_calls *calls, const tni_einsum_list *const *lists,
                                size_t count, tni_einsum_view *out, tn_error *err);
+/* The same with memory for `times` as many elements. */
+tn_status tni_einsum_view_make_times(tni_einsum_calls *calls, int64_t times,
+                                     const tni_einsum_list *const *lists, size_t count,
+                                     tni_einsum_view *out, tn_error *err);
 /* Frees the memory of a view, if it is of intermediate results. */
 void tni_einsum_view_free(tni_einsum_calls *calls, const tni_einsum_view *view);
 
@@ -104,6 +118,15 @@ tn_status tni_einsum_reduce(tni_einsum_calls *calls, const tni_einsum_view *from
                             const tni_einsum_view *to, tn_error *err);
 /* to = 0. */
 tn_status tni_einsum_clear(tni_einsum_calls *calls, const tni_einsum_view *to, tn_error *err);
+
+/* Whether a product of complex matrices is large enough to be computed as a real one: rows of pairs (re, im) of a times an expanded b,
+ * whose each number is the matrix (re, im; -im, re), are rows of pairs of the result. On CPUs, the kernels
+ * for real numbers are faster. */
+bool tni_einsum_is_expanded(const tni_einsum_calls *calls, const tni_einsum_groups *groups);
+/* Writes an expanded matrix to `to`, which has memory for twice its elements and becomes a view of the upper rows
+ * of those matrices. `columns` are its last dimensions. */
+tn_status tni_einsum_expand(tni_einsum_calls *calls, const tni_einsum_view *from,
+                            const tni_einsum_list *columns, tni_einsum_view *to, tn_error *err);
 
 /* Moves rows and columns to the batch if the views of a, b and to are then matrices without copies, and these
  * are large enough. */

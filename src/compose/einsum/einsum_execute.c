@@ -4,11 +4,13 @@
 #include "base/alloc.h"
 #include "base/dtype.h"
 #include "device/tensor/tensor.h"
+#include "tenon/dlpack.h"
 
 #include <string.h>
 
-/* The most bytes of a product that is summed afterwards, unless a single sum needs more. */
-enum { PRODUCT_MOST = 32 << 20 };
+/* The most bytes of a product that is summed afterwards, unless a single sum needs more. On CPUs, smaller ones
+ * remain in the caches, as long as each call has enough elements. */
+enum { PRODUCT_MOST = 32 << 20, PRODUCT_CACHED = 1 << 20, PRODUCT_LEAST = 64 << 10 };
 
 /* A product that is summed afterwards, one part of `to` at a time. */
 typedef struct parts {
@@ -126,10 +128,14 @@ static void group_indices(const tni_einsum_view *a, const tni_einsum_view *b,
     sort_list(&out->sum, a);
 }
 
+static bool is_float(tn_dtype dtype)
+{
+    return dtype == TN_F64 || dtype == TN_F32 || dtype == TN_F16 || dtype == TN_BF16;
+}
+
 static bool has_matmul(tn_dtype dtype)
 {
-    return dtype == TN_F64 || dtype == TN_F32 || dtype == TN_F16 || dtype == TN_BF16 ||
-           dtype == TN_C64 || dtype == TN_C128;
+    return is_float(dtype) || dtype == TN_C64 || dtype == TN_C128;
 }
 
 static void remove_index(tni_einsum_view *view, int32_t index)
@@ -163,8 +169,11 @@ static void divide(const executor *e, const tni_einsum_list *sum, parts *p)
         bytes *= (double)e->sum->size[sum->index[i]];
     for (int32_t i = 0; i < p->to.dims.count; i++)
         bytes *= (double)e->sum->size[p->to.dims.index[i]];
-    while (bytes > PRODUCT_MOST && p->to.dims.count > 0) {
+    while (bytes > PRODUCT_CACHED && p->to.dims.count > 0) {
         const int32_t index = largest_index(e, &p->to), at = p->looped.count;
+        const bool small = bytes < PRODUCT_LEAST * (double)e->sum->size[index];
+        if (bytes <= PRODUCT_MOST && (small || e->calls.device_type != TN_DLPACK_CPU))
+            break;
         tni_einsum_view *const views[] = {&p->a, &p->b, &p->to};
         for (int32_t i = 0; i < 3; i++) {
             p->step[i][at] = tni_einsum_stride(views[i], index) * e->calls.bytes;
@@ -217,22 +226,15 @@ static tn_status multiply_and_sum(executor *e, const tni_einsum_list *sum, const
     return status;
 }
 
-static double list_values(const executor *e, const tni_einsum_list *list)
-{
-    double values = 1;
-    for (int32_t i = 0; i < list->count; i++)
-        values *= (double)e->sum->size[list->index[i]];
-    return values;
-}
-
 /* Whether a product of elements is a matrix product with an inner dimension of 1 that is large enough for one:
  * on CPUs, that writes its result faster. It copies nothing, so the memory that is needed does not depend on the
  * setting, and it rounds as a product of elements does. */
 static bool is_large_outer(executor *e, const tni_einsum_groups *groups, const tni_einsum_view *a,
                            const tni_einsum_view *b, const tni_einsum_view *to)
 {
-    const double rows = list_values(e, &groups->rows), columns = list_values(e, &groups->columns);
-    return e->calls.device_type == TN_DLPACK_CPU && has_matmul(e->calls.run->out->dtype) &&
+    const double rows = tni_einsum_list_values(&e->calls, &groups->rows),
+                 columns = tni_einsum_list_values(&e->calls, &groups->columns);
+    return e->calls.device_type == TN_DLPACK_CPU && is_float(e->calls.run->out->dtype) &&
            rows >= 16 && columns >= 16 && rows * columns >= 4096 &&
            tn_setting_resolved(e->calls.run->context, TN_SETTING_MKLDNN_MATMUL_FP32_PRECISION) ==
                TN_FP32_IEEE &&

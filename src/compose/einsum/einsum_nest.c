@@ -53,6 +53,14 @@ static tn_status call_permute(const tni_einsum_calls *calls, const tni_einsum_ne
     CALL(permute, .in = &in, .out = &out);
 }
 
+static tn_status call_negate(const tni_einsum_calls *calls, const tni_einsum_nest *n, int32_t first,
+                             tn_error *err)
+{
+    const tn_tensor in = tensor_of(calls, n, 0, first, n->rank);
+    const tn_tensor out = tensor_of(calls, n, 1, first, n->rank);
+    CALL(unary, .in = &in, .out = &out, .kind = TN_UNARY_NEG);
+}
+
 static tn_status call_multiply(const tni_einsum_calls *calls, const tni_einsum_nest *n,
                                int32_t first, tn_error *err)
 {
@@ -157,13 +165,40 @@ void tni_einsum_nest_make(const tni_einsum_calls *calls, const tni_einsum_view *
     out->rank = out->kept = tni_einsum_nest_merge(out, 0, out->rank);
 }
 
+static void make_real(tni_einsum_nest *n)
+{
+    n->dtype = n->dtype == TN_C64 ? TN_F32 : TN_F64;
+    n->bytes /= 2;
+}
+
+void tni_einsum_nest_take_parts(tni_einsum_nest *n, const tni_einsum_part *parts)
+{
+    static const struct {
+        int64_t offset, stride; /* in real numbers */
+    } places[] = {[TNI_EINSUM_REAL] = {0, 0},
+                  [TNI_EINSUM_IMAGINARY] = {1, 0},
+                  [TNI_EINSUM_BOTH] = {0, 1},
+                  [TNI_EINSUM_SWAPPED] = {1, -1}};
+    bool pairs = false;
+    make_real(n);
+    for (int32_t t = 0; t < n->tensors; t++) {
+        n->at[t] += (uintptr_t)(places[parts[t]].offset * n->bytes);
+        for (int32_t dim = 0; dim < n->rank; dim++)
+            n->stride[t][dim] *= 2;
+        n->stride[t][n->rank] = places[parts[t]].stride;
+        pairs = pairs || places[parts[t]].stride;
+    }
+    n->size[n->rank] = 2;
+    n->rank += pairs;
+    n->kept = n->rank;
+}
+
 void tni_einsum_nest_split_complex(tni_einsum_nest *n)
 {
     if (n->dtype != TN_C64 && n->dtype != TN_C128)
         return;
     const int32_t at = n->kept++;
-    n->dtype = n->dtype == TN_C64 ? TN_F32 : TN_F64;
-    n->bytes /= 2;
+    make_real(n);
     n->rank++;
     for (int32_t dim = n->rank; dim-- > at + 1;)
         n->size[dim] = n->size[dim - 1];
@@ -183,6 +218,7 @@ static tn_status call_act(const tni_einsum_calls *calls, const tni_einsum_nest *
     switch (act) {
     case TNI_EINSUM_COPY: return call_permute(calls, n, first, err);
     case TNI_EINSUM_MULTIPLY: return call_multiply(calls, n, first, err);
+    case TNI_EINSUM_NEGATE: return call_negate(calls, n, first, err);
     case TNI_EINSUM_PLUS: return call_add(calls, n, first, TN_BINARY_ADD, err);
     case TNI_EINSUM_MINUS: return call_add(calls, n, first, TN_BINARY_SUB, err);
     case TNI_EINSUM_ZERO: return call_fill(calls, n, first, err);

@@ -22,11 +22,19 @@ typedef struct tni_einsum_nest {
 typedef enum tni_einsum_act {
     TNI_EINSUM_COPY,     /* 1 = 0 */
     TNI_EINSUM_MULTIPLY, /* 2 = 0 * 1 */
+    TNI_EINSUM_NEGATE,   /* 1 = -0 */
     TNI_EINSUM_PLUS,     /* 1 += 0 */
     TNI_EINSUM_MINUS,    /* 1 -= 0 */
     TNI_EINSUM_ZERO,     /* 0 = 0 */
     TNI_EINSUM_SUM       /* 1 = the sum of 0 over the dimensions that are not kept */
 } tni_einsum_act;
+
+struct tni_einsum_room {
+    tni_einsum_nest nest;
+    tni_einsum_view copies[TNI_EINSUM_TENSORS]; /* of a matrix product; or of a sum, two */
+    tni_einsum_groups groups;
+    tni_einsum_list summed; /* of a sum; or the batch of a matrix */
+};
 
 /* The dimensions of the last view, merged. */
 void tni_einsum_nest_make(const tni_einsum_calls *calls, const tni_einsum_view *const *views,
@@ -46,6 +54,18 @@ void tni_einsum_nest_remove(tni_einsum_nest *n, int32_t from, int32_t to);
  * of two tensors and a sum over dimensions, that is the same, and more kernels know real numbers.
  * Other numbers do not change. */
 void tni_einsum_nest_split_complex(tni_einsum_nest *n);
+
+/* Which real numbers of complex ones a tensor of a nest has: one part, or both in this or the other order. */
+typedef enum tni_einsum_part {
+    TNI_EINSUM_REAL,
+    TNI_EINSUM_IMAGINARY,
+    TNI_EINSUM_BOTH,
+    TNI_EINSUM_SWAPPED
+} tni_einsum_part;
+
+/* Complex numbers become real ones: `parts` of each tensor. If any part is a pair, all are along one more
+ * dimension, which repeats single parts. All dimensions must be kept. */
+void tni_einsum_nest_take_parts(tni_einsum_nest *n, const tni_einsum_part *parts);
 
 /* Calls the operator, once for each element of the outermost dimensions that it does not support. In
  * EXPLAIN, only once; in MEASURE, not at all. */

@@ -83,6 +83,7 @@ static tn_status evaluate(const tn_tensor *tensors, const tni_einsum_order *orde
                           tni_einsum_slices *s, tn_error *err)
 {
     const tni_einsum_run run = {.mode = TNI_EINSUM_MEASURE,
+                                .by_parts = s->by_parts,
                                 .sum = &s->sum,
                                 .order = order,
                                 .operands = s->tensors,
@@ -192,7 +193,7 @@ tn_status tni_einsum_slice(const tn_einsum_args *args, const tni_einsum_run *run
     const tn_tensor *tensors = run->operands;
     const tni_einsum *whole = run->sum;
     const tni_einsum_order *order = run->order;
-    *out = (tni_einsum_slices){0};
+    *out = (tni_einsum_slices){.by_parts = run->by_parts};
     tn_status status = init_slices(args, tensors, whole, out, err);
     bool adds = !parts;
     for (int32_t i = 0; !adds && i < whole->indices; i++)

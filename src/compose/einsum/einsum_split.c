@@ -5,14 +5,6 @@
 /* Rows or columns, and products of each matrix, that must remain: with fewer, a copy is faster. */
 enum { LINES_LEAST = 32, PRODUCTS_LEAST = 1 << 14 };
 
-static double list_values(const tni_einsum_calls *calls, const tni_einsum_list *list)
-{
-    double values = 1;
-    for (int32_t i = 0; i < list->count; i++)
-        values *= (double)calls->run->sum->size[list->index[i]];
-    return values;
-}
-
 /* Whether the indices `at` and `at` + 1 of a list are one dimension of a view. */
 static bool merge_in(const tni_einsum_calls *calls, const tni_einsum_list *list, int32_t at,
                      const tni_einsum_view *view)
@@ -38,7 +30,7 @@ static void split_list(const tni_einsum_calls *calls, const tni_einsum_view *vie
                        const tni_einsum_view *to, double products, tni_einsum_list *list,
                        tni_einsum_list *batch)
 {
-    const double all = list_values(calls, list);
+    const double all = tni_einsum_list_values(calls, list);
     int32_t begin = 0, best_begin = 0, best_end = 0, kept = 0;
     double size = 1, best = 0;
     for (int32_t i = 0; i < list->count; i++) {
@@ -73,9 +65,10 @@ void tni_einsum_split(const tni_einsum_calls *calls, const tni_einsum_view *cons
     /* What is copied because of the summed indices can have its other ones in any order. */
     const tni_einsum_view *a = are_one(calls, &g->sum, views[0]) ? views[0] : NULL;
     const tni_einsum_view *b = are_one(calls, &g->sum, views[1]) ? views[1] : NULL;
-    const double rows = list_values(calls, &g->rows), columns = list_values(calls, &g->columns);
-    const double products = rows * columns * list_values(calls, &g->sum);
+    const double rows = tni_einsum_list_values(calls, &g->rows),
+                 columns = tni_einsum_list_values(calls, &g->columns);
+    const double products = rows * columns * tni_einsum_list_values(calls, &g->sum);
     split_list(calls, a, views[2], products, &g->rows, &g->batch);
-    const double left = products / rows * list_values(calls, &g->rows);
+    const double left = products / rows * tni_einsum_list_values(calls, &g->rows);
     split_list(calls, b, views[2], left, &g->columns, &g->batch);
 }
