@@ -123,6 +123,17 @@ static const char *const forwards[] = {
     "b=3,h=4,hk=2,lq=3,lk=70,d=64,page=16,mask=causal-br",
     NULL,
 };
+static const char *const sparses[] = {
+    "b=2,h=2,l=65,d=24,bq=16,lse=1",
+    "b=1,h=4,hk=2,lq=70,lk=100,d=64,bq=32,bk=24,mask=causal-br",
+    "b=1,h=2,l=130,d=64,dv=40,bq=64,entries=7,layout=blhd",
+    "b=2,h=2,l=90,d=32,bq=32,entries=20,sizes=1,lse=1",
+    "b=1,h=1,l=300,d=128,bq=128,bk=64,mask=causal",
+    "b=1,h=2,l=9,d=24,bq=4,out=f32",
+    "b=1,h=2,lq=7,lk=0,d=24,bq=4,lse=1",
+    NULL,
+};
+
 static const char *const merges[] = {
     "b=1,h=1,l=1,d=1",
     "b=0,h=2,l=3,d=4",
@@ -258,6 +269,7 @@ static void check_op(subject *s)
         break;
     case TN_OP_ATTENTION_BACKWARD: check_attentions(s, attentions); break;
     case TN_OP_ATTENTION_MERGE: check_all(s, merges); break;
+    case TN_OP_ATTENTION_SPARSE: check_all(s, sparses); break;
     case TN_OP_CAST: check_casts(s); break;
     case TN_OP_FILL: check_shapes(s, "value=3,"); break;
     case TN_OP_UNARY: check_kinds(s, kinds, ""); break;
