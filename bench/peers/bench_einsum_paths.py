@@ -12,6 +12,7 @@ import ctypes
 import itertools
 import statistics
 import sys
+import time
 
 import package  # first: it sets the path
 import numpy
@@ -64,9 +65,12 @@ class Ours:
 
 
 def repeated(call, times):
+    """An operation that calls so often and returns the processor time of this thread: others may be busy."""
     def operation():
+        start = time.thread_time_ns()
         for _ in itertools.repeat(None, times):
             call()
+        return (time.thread_time_ns() - start) / 1e9
     return operation
 
 
