@@ -1,7 +1,7 @@
 /* Attention of 16-bit floats: the kernels of the instruction sets.
  *
- * AMX, and AVX-512 with dot products of pairs, multiply bf16 directly: scores and sums are f32,
- * weights are rounded to bf16. All others widen to f32 and compute as f32. */
+ * AMX, AVX-512 with dot products of pairs, and bfmmla of Arm multiply bf16 directly: scores and
+ * sums are f32, weights are rounded to bf16. All others widen to f32 and compute as f32. */
 #ifndef TENON_BACKENDS_CPU_ATTENTION_LOW_H
 #define TENON_BACKENDS_CPU_ATTENTION_LOW_H
 
@@ -40,5 +40,6 @@ void tni_at_widen(const tni_at_set *base, const tni_at_half *half, tn_dtype dtyp
 /* They have no kernels for few rows: see attention_rows_low.c. */
 extern const tni_at_set tni_at_bf16_avx512_bf16;
 extern const tni_at_set tni_at_bf16_amx;
+extern const tni_at_set tni_at_bf16_neon_bf16;
 
 #endif

@@ -6,10 +6,14 @@
 #include "attention_weights.h"
 
 #define HEIGHTS_6(X)  X(1) X(2) X(3) X(4) X(5) X(6)
-#define HEIGHTS_14(X) HEIGHTS_6(X) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14)
+#define HEIGHTS_8(X)  HEIGHTS_6(X) X(7) X(8)
+#define HEIGHTS_14(X) HEIGHTS_8(X) X(9) X(10) X(11) X(12) X(13) X(14)
 #if LANES == 16
 #define TILE_ROWS   14
 #define EACH_HEIGHT HEIGHTS_14
+#elif defined(__aarch64__) /* and a vector of each row of A */
+#define TILE_ROWS   8
+#define EACH_HEIGHT HEIGHTS_8
 #else
 #define TILE_ROWS   6
 #define EACH_HEIGHT HEIGHTS_6

@@ -4,6 +4,8 @@
 #ifndef TENON_BACKENDS_CPU_ATTENTION_TILES_H
 #define TENON_BACKENDS_CPU_ATTENTION_TILES_H
 
+#include "../shared/steps.h"
+
 /* The accumulators; `rows` by `vectors` of them are used. Both are constants wherever they are
  * arguments. */
 typedef VECTOR F(tile_sums)[TILE_ROWS][2];
@@ -17,10 +19,42 @@ typedef VECTOR F(tile_sums)[TILE_ROWS][2];
 /* Prefetch distance of B in steps: it comes from the second-level cache. */
 enum { F(B_AHEAD) = 16 };
 
+#if defined(__aarch64__)
+/* The steps of tile_add that fill whole vectors of A, by whose lanes Arm multiplies. Returns their
+ * number. */
+SPECIAL int64_t F(tile_add_lanes)(const REAL *a, int64_t a_row, const REAL *b, int64_t b_step,
+                                  int64_t depth, F(tile_sums) sum, const int rows,
+                                  const int vectors)
+{
+    const uintptr_t ahead = (uintptr_t)(F(B_AHEAD) * b_step) * sizeof(REAL);
+    int64_t p = 0;
+    for (; p + WIDTH <= depth; p += WIDTH, a += WIDTH) {
+        VECTOR x[TILE_ROWS];
+        UNROLLED for (int i = 0; i < rows; i++) x[i] = F(load)(a + i * a_row);
+        UNROLLED for (int lane = 0; lane < WIDTH; lane++)
+        {
+            VECTOR y[2];
+            __builtin_prefetch((const void *)((uintptr_t)b + ahead));
+            UNROLLED for (int j = 0; j < vectors; j++) y[j] = F(load)(b + j * WIDTH);
+            EACH_SUM sum[i][j] = F(fma_lane)(x[i], lane, y[j], sum[i][j]);
+            b += b_step;
+            STEP_ENDS();
+        }
+    }
+    return p;
+}
+#endif
+
 /* Four rows of A share a pointer. */
 SPECIAL void F(tile_add)(const REAL *from, int64_t a_row, const REAL *b, int64_t b_step,
                          int64_t depth, F(tile_sums) sum, const int rows, const int vectors)
 {
+#if defined(__aarch64__)
+    const int64_t done = F(tile_add_lanes)(from, a_row, b, b_step, depth, sum, rows, vectors);
+    from += done;
+    b += done * b_step;
+    depth -= done;
+#endif
     const int64_t row = a_row * (int64_t)sizeof(REAL);
     const char *a[(TILE_ROWS + 3) / 4];
     const uintptr_t ahead = (uintptr_t)(F(B_AHEAD) * b_step) * sizeof(REAL);
@@ -57,6 +91,7 @@ SPECIAL void F(tile_add_transposed)(const REAL *a, int64_t a_row, const REAL *b,
     for (int64_t p = depth; p > 0; p--) {
         VECTOR y[2];
         UNROLLED for (int j = 0; j < vectors; j++) y[j] = F(load)(b + j * WIDTH);
+        STEP_ENDS();
         UNROLLED for (int i = 0; i < rows; i++)
         {
             const VECTOR x = F(splat)(a[i]);

@@ -76,6 +76,20 @@ INLINE vu dot_two(vu sum, vu x, vu y)
 #else
 #define TILE_ROWS 6
 #endif
+#if defined(__ARM_FEATURE_DOTPROD)
+#define DOT_LANES
+INLINE vu dot_lane(vu sum, vu x, const int lane, vu y)
+{
+    const int32x4_t s = (int32x4_t)sum;
+    const int8x16_t a = (int8x16_t)x, b = (int8x16_t)y;
+    switch (lane) {
+    case 0: return (vu)vdotq_laneq_s32(s, b, a, 0);
+    case 1: return (vu)vdotq_laneq_s32(s, b, a, 1);
+    case 2: return (vu)vdotq_laneq_s32(s, b, a, 2);
+    default: return (vu)vdotq_laneq_s32(s, b, a, 3);
+    }
+}
+#endif
 #include "matmul_lowp_dot.h"
 #define MAKE_SET DOT_SET
 #endif

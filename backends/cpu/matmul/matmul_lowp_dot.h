@@ -6,6 +6,7 @@
  *                   (4, 6 or 12)
  *     UNIT          the kind of unit: BYTES, WIDE_BYTES or PAIRS
  *     dot(s, x, y)  s plus the products of the units x, of A, and y, of B
+ *     DOT_LANES     if defined, dot_lane(s, x, lane, y) is dot with one unit of x, a constant
  *     FLIP          bits of A's units to invert
  *     BEGINS        whether a panel of B has, after its units, the initial sums of its columns
  *     finish_sums   the epilogue, as finish_i32 of matmul_lowp_i32.h
@@ -28,6 +29,7 @@
 
 enum { TILE_COLUMNS = 2 * LANES, STEP_UNITS = 1 };
 
+#include "../shared/steps.h"
 #include "matmul_lowp_tile.h"
 
 /* `rows` and `vectors` are constants. */
@@ -41,6 +43,18 @@ INLINE void sum_tile(const tile *t, const int rows, const int vectors)
     for (int64_t q = t->steps; q > 0; q--, a += 4 * TILE_ROWS, b += 4 * TILE_COLUMNS) {
         vu y[2];
         UNROLLED for (int j = 0; j < vectors; j++) y[j] = (vu)load_i32(b + j * VECTOR_BYTES);
+#if defined(DOT_LANES)
+        UNROLLED for (int v = 0; v < rows; v += LANES)
+        {
+            const vu x = (vu)load_i32(a + 4 * v);
+            UNROLLED for (int i = 0; i < LANES; i++) UNROLLED for (int j = 0; j < vectors; j++)
+            {
+                if (v + i < rows)
+                    sum[v + i][j] = dot_lane(sum[v + i][j], x, i, y[j]);
+            }
+        }
+        STEP_ENDS();
+#else
         UNROLLED for (int i = 0; i < rows; i++)
         {
             uint32_t unit;
@@ -48,6 +62,7 @@ INLINE void sum_tile(const tile *t, const int rows, const int vectors)
             const vu x = unit - (vu){0};
             UNROLLED for (int j = 0; j < vectors; j++) sum[i][j] = dot(sum[i][j], x, y[j]);
         }
+#endif
     }
     if (t->from) {
         UNROLLED for (int i = 0; i < rows; i++) UNROLLED for (int j = 0; j < vectors; j++)
