@@ -141,7 +141,7 @@ static void transform(maker *m, int64_t n, number *in, number *out)
     const tn_run run = {
         .struct_size = sizeof run, .op = op, .data = data, .host = host, .threads = 1};
     uint64_t bytes;
-    m->failed = tni_fft_plan_make(&run, m->machine, &plan, &bytes, NULL) != TN_OK;
+    m->failed = tni_fft_plan_make(&run, m->machine, &plan, &bytes, NULL) != TN_OK || !plan;
     if (!m->failed) {
         tni_fft_scheme scheme;
         tni_fft_scheme_make(op, m->machine, plan, &scheme);
