@@ -14,7 +14,8 @@ enum { DEVICES_MOST = 8, PATH_ROOM = 4096 };
 
 typedef struct device {
     pthread_mutex_t lock;
-    line *line; /* NULL until the first use */
+    line *line;      /* NULL until the first use */
+    uint16_t number; /* of the line: how many were before it */
 } device;
 
 typedef struct state {
@@ -80,14 +81,41 @@ static tn_status open_line(const state *self, int32_t index, line **out, tn_erro
     return line_open(&plan, out, err);
 }
 
-/* The line to a device, held; started if there is none, and TN_DEVICE_LOST if it is lost. */
-static tn_status reach(state *self, int32_t index, const char *where, line **out, tn_error *err)
+/* Streams and events are numbers. Those of a stream have the number of its line above them, so that work which
+ * names addresses of an ended server never reaches the next one. Those of an event have its device above them. The
+ * default stream is NULL. */
+static uint32_t stream_of(const void *stream)
+{
+    return (uint32_t)((uintptr_t)stream & 0xFFFF);
+}
+
+static uint16_t line_of(const void *stream)
+{
+    return (uint16_t)((uintptr_t)stream >> 16);
+}
+
+static uint32_t event_of(const void *event)
+{
+    return (uint32_t)((uintptr_t)event & 0xFFFF) - 1;
+}
+
+static int32_t device_of(const void *event)
+{
+    return (int32_t)((uintptr_t)event >> 16);
+}
+
+/* The line to a device, held; started if there is none. TN_DEVICE_LOST if it is lost, or if the stream is of an earlier
+ * line. */
+static tn_status reach(state *self, int32_t index, const void *stream, const char *where,
+                       line **out, tn_error *err)
 {
     device *d = &self->devices[index];
     tn_status status = TN_OK;
     pthread_mutex_lock(&d->lock);
     if (!d->line)
-        status = open_line(self, index, &d->line, err);
+        status = open_line(self, index, &d->line, err); /* line number 0 */
+    if (!status && stream && line_of(stream) != d->number)
+        status = tn_fail(err, TN_DEVICE_LOST, 0, where, "the server of this stream has ended");
     if (!status)
         status = line_check(d->line, where, err);
     if (!status) {
@@ -115,7 +143,7 @@ static tn_status memory_alloc(void *any, int32_t index, uint64_t bytes, void **o
     static const char where[] = "ferry: memory_alloc";
     uint64_t address = 0;
     line *l;
-    tn_status status = reach(any, index, where, &l, err);
+    tn_status status = reach(any, index, NULL, where, &l, err);
     if (status)
         return status;
     status = line_take(l, bytes, where, &address, err);
@@ -138,29 +166,14 @@ static void memory_free(void *any, int32_t index, void *memory)
     line_release(l);
 }
 
-/* Streams and events are numbers; those of an event have its device above them. */
-static uint32_t stream_of(const void *stream)
-{
-    return (uint32_t)(uintptr_t)stream;
-}
-
-static uint32_t event_of(const void *event)
-{
-    return (uint32_t)((uintptr_t)event & 0xFFFF) - 1;
-}
-
-static int32_t device_of(const void *event)
-{
-    return (int32_t)((uintptr_t)event >> 16);
-}
-
-static tn_status queue(state *self, int32_t index, ferry_message *job, const char *where,
-                       tn_error *err)
+static tn_status queue(state *self, int32_t index, const void *stream, ferry_message *job,
+                       const char *where, tn_error *err)
 {
     line *l;
-    tn_status status = reach(self, index, where, &l, err);
+    tn_status status = reach(self, index, stream, where, &l, err);
     if (status)
         return status;
+    job->stream = stream_of(stream);
     status = line_queue(l, job, where, err);
     line_release(l);
     return status;
@@ -174,7 +187,6 @@ static tn_status copy(void *any, const tn_copy_job *job, tn_error *err)
     if (!in && !out && job->to_device != job->from_device)
         return tn_fail(err, TN_UNSUPPORTED, 0, where, "servers do not reach each other's memory");
     ferry_message message = {.kind = FERRY_COPY,
-                             .stream = stream_of(job->stream),
                              .to = (uint64_t)(uintptr_t)job->to,
                              .from = (uint64_t)(uintptr_t)job->from,
                              .bytes = job->bytes,
@@ -184,13 +196,12 @@ static tn_status copy(void *any, const tn_copy_job *job, tn_error *err)
                              .way = in    ? FERRY_IN
                                     : out ? FERRY_OUT
                                           : FERRY_WITHIN};
-    return queue(any, in ? job->to_device : job->from_device, &message, where, err);
+    return queue(any, in ? job->to_device : job->from_device, job->stream, &message, where, err);
 }
 
 static tn_status fill(void *any, const tn_fill_job *job, tn_error *err)
 {
     ferry_message message = {.kind = FERRY_FILL,
-                             .stream = stream_of(job->stream),
                              .to = (uint64_t)(uintptr_t)job->to,
                              .bytes = job->bytes,
                              .rows = 1,
@@ -204,7 +215,7 @@ static tn_status fill(void *any, const tn_fill_job *job, tn_error *err)
     case 4: memcpy(&message.pattern, &four, sizeof four); break;
     default: message.pattern = job->pattern; break;
     }
-    return queue(any, job->device, &message, "ferry: fill", err);
+    return queue(any, job->device, job->stream, &message, "ferry: fill", err);
 }
 
 static tn_status device_properties(void *any, int32_t index, tn_device_properties *out,
@@ -246,14 +257,24 @@ static tn_status device_link(void *any, int32_t from, int32_t to, int32_t *out_l
     return TN_OK;
 }
 
+/* The number of a line that was reached: an earlier one than the device's if it was replaced since. */
+static uint16_t number_of(device *d, const line *l)
+{
+    pthread_mutex_lock(&d->lock);
+    const uint16_t number = d->line == l ? d->number : (uint16_t)(d->number - 1);
+    pthread_mutex_unlock(&d->lock);
+    return number;
+}
+
 /* Every stream is as urgent as another. */
 static tn_status stream_create(void *any, int32_t index, const tn_stream_spec *spec, void **out,
                                tn_error *err)
 {
     static const char where[] = "ferry: stream_create";
+    state *self = any;
     line *l;
     (void)spec;
-    tn_status status = reach(any, index, where, &l, err);
+    tn_status status = reach(self, index, NULL, where, &l, err);
     if (status)
         return status;
     int32_t number = line_stream_take(l);
@@ -261,15 +282,15 @@ static tn_status stream_create(void *any, int32_t index, const tn_stream_spec *s
         status =
             tn_fail(err, TN_OUT_OF_MEMORY, 0, where, "all %d streams are taken", FERRY_STREAMS);
     else
-        *out = (void *)(uintptr_t)number;
+        *out = (void *)(((uintptr_t)number_of(&self->devices[index], l) << 16) | (uintptr_t)number);
     line_release(l);
     return status;
 }
 
 static void stream_destroy(void *any, int32_t index, void *stream)
 {
-    line *l = reached(any, index);
-    if (!l)
+    line *l;
+    if (reach(any, index, stream, "ferry: stream_destroy", &l, NULL))
         return;
     line_stream_give(l, stream_of(stream));
     line_release(l);
@@ -279,7 +300,7 @@ static tn_status stream_query(void *any, int32_t index, void *stream, int32_t *o
                               tn_error *err)
 {
     line *l;
-    tn_status status = reach(any, index, "ferry: stream_query", &l, err);
+    tn_status status = reach(any, index, stream, "ferry: stream_query", &l, err);
     if (status)
         return status;
     *out_done = line_has(l, line_last(l, stream_of(stream)));
@@ -291,7 +312,7 @@ static tn_status stream_synchronize(void *any, int32_t index, void *stream, tn_e
 {
     static const char where[] = "ferry: stream_synchronize";
     line *l;
-    tn_status status = reach(any, index, where, &l, err);
+    tn_status status = reach(any, index, stream, where, &l, err);
     if (status)
         return status;
     status = line_wait(l, line_last(l, stream_of(stream)), where, err);
@@ -304,7 +325,7 @@ static tn_status device_synchronize(void *any, int32_t index, tn_error *err)
 {
     static const char where[] = "ferry: device_synchronize";
     line *l;
-    tn_status status = reach(any, index, where, &l, err);
+    tn_status status = reach(any, index, NULL, where, &l, err);
     if (status)
         return status;
     for (uint32_t i = 0; i < FERRY_STREAMS && !status; i++)
@@ -320,7 +341,7 @@ static tn_status stream_wait(void *any, int32_t index, void *stream, void *event
 {
     static const char where[] = "ferry: stream_wait";
     line *l, *of;
-    tn_status status = reach(any, index, where, &l, err);
+    tn_status status = reach(any, index, stream, where, &l, err);
     if (status)
         return status;
     if (device_of(event) == index) {
@@ -331,7 +352,7 @@ static tn_status stream_wait(void *any, int32_t index, void *stream, void *event
                              .after = at.number};
         status = line_queue(l, &job, where, err);
     } else {
-        status = reach(any, device_of(event), where, &of, err);
+        status = reach(any, device_of(event), NULL, where, &of, err);
         if (!status) {
             status = line_gate(l, stream_of(stream), of, event_of(event), where, err);
             line_release(of);
@@ -347,7 +368,7 @@ static tn_status event_create(void *any, int32_t index, const tn_event_spec *spe
     static const char where[] = "ferry: event_create";
     line *l;
     (void)spec;
-    tn_status status = reach(any, index, where, &l, err);
+    tn_status status = reach(any, index, NULL, where, &l, err);
     if (status)
         return status;
     int32_t number = line_event_take(l);
@@ -370,16 +391,15 @@ static void event_destroy(void *any, int32_t index, void *event)
 
 static tn_status event_record(void *any, int32_t index, void *event, void *stream, tn_error *err)
 {
-    ferry_message job = {
-        .kind = FERRY_RECORD, .stream = stream_of(stream), .event = event_of(event)};
-    return queue(any, index, &job, "ferry: event_record", err);
+    ferry_message job = {.kind = FERRY_RECORD, .event = event_of(event)};
+    return queue(any, index, stream, &job, "ferry: event_record", err);
 }
 
 static tn_status event_query(void *any, int32_t index, void *event, int32_t *out_done,
                              tn_error *err)
 {
     line *l;
-    tn_status status = reach(any, index, "ferry: event_query", &l, err);
+    tn_status status = reach(any, index, NULL, "ferry: event_query", &l, err);
     if (status)
         return status;
     *out_done = line_has(l, line_recorded(l, event_of(event)));
@@ -391,7 +411,7 @@ static tn_status event_synchronize(void *any, int32_t index, void *event, tn_err
 {
     static const char where[] = "ferry: event_synchronize";
     line *l;
-    tn_status status = reach(any, index, where, &l, err);
+    tn_status status = reach(any, index, NULL, where, &l, err);
     if (status)
         return status;
     status = line_wait(l, line_recorded(l, event_of(event)), where, err);
@@ -403,7 +423,7 @@ static tn_status event_elapsed(void *any, int32_t index, void *start, void *stop
                                tn_error *err)
 {
     line *l;
-    tn_status status = reach(any, index, "ferry: event_elapsed", &l, err);
+    tn_status status = reach(any, index, NULL, "ferry: event_elapsed", &l, err);
     if (status)
         return status;
     int64_t from = atomic_load(&line_segment(l)->events[event_of(start)].ns);
@@ -417,7 +437,7 @@ static tn_status event_elapsed(void *any, int32_t index, void *start, void *stop
 static tn_status device_activate(void *any, int32_t index, tn_error *err)
 {
     line *l;
-    tn_status status = reach(any, index, "ferry: device_activate", &l, err);
+    tn_status status = reach(any, index, NULL, "ferry: device_activate", &l, err);
     if (!status)
         line_release(l);
     return status;
@@ -444,6 +464,7 @@ static tn_status device_reset(void *any, int32_t index, tn_error *err)
         if (d->line)
             line_release(d->line);
         d->line = fresh;
+        d->number++;
     }
     pthread_mutex_unlock(&d->lock);
     return status;
