@@ -444,6 +444,8 @@ static double rounded(tn_dtype dtype, double x)
 static void binary_of(const tn_kernel_row *row)
 {
     static const int64_t shapes[][2] = {{1, 1}, {3, 7}, {5, 64}, {3, 1500}};
+    if (!cpu_takes(row, reals[0]))
+        return;
     for (int c = 0; c < 6 * 4 * 4 * CPU_LIES; c++) {
         if (test_fewest() && !test_sampled((uint64_t)c, 4))
             continue;
@@ -481,6 +483,94 @@ static void two_operands_make_one(void **state)
     cpu_each_row(TN_OP_BINARY, binary_of);
 }
 
+/* Of every bit pattern; on overflow, the lowest bits count. */
+static void check_whole(const tn_kernel_row *row, cpu_case *it, int32_t kind, tn_dtype dtype)
+{
+    const size_t size = (size_t)cpu_size(dtype);
+    const int64_t count = cpu_elements(&it->op.operand[TN_ELEMENTWISE_OUT]);
+    for (int64_t i = 0; i < count; i++) {
+        const uint64_t a = (uint64_t)cpu_random() << 32 | cpu_random();
+        memcpy(cpu_at(it, TN_ELEMENTWISE_IN, i), &a, size);
+    }
+    for (int64_t i = 0; i < count; i++) {
+        const uint64_t b = (uint64_t)cpu_random() << 32 | cpu_random();
+        memcpy(cpu_at(it, TN_ELEMENTWISE_OTHER, i), &b, size);
+    }
+    cpu_run(row, it);
+    for (int64_t i = 0; i < count; i++) {
+        uint64_t a = 0, b = 0, found = 0;
+        memcpy(&a, cpu_at(it, TN_ELEMENTWISE_IN, i), size);
+        memcpy(&b, cpu_at(it, TN_ELEMENTWISE_OTHER, i), size);
+        memcpy(&found, cpu_at(it, TN_ELEMENTWISE_OUT, i), size);
+        const uint64_t all = kind == TN_BINARY_ADD ? a + b : kind == TN_BINARY_SUB ? a - b : a * b;
+        if (found != (all & UINT64_MAX >> (64 - 8 * size)))
+            fail_msg("%s: kind %d, dtype %#x, element %d is wrong", row->name, (int)kind,
+                     (unsigned)dtype, (int)i);
+    }
+}
+
+static double part_at(const cpu_case *it, int32_t operand, int64_t i, int part)
+{
+    const tn_dtype real = it->op.operand[operand].dtype == TN_C64 ? TN_F32 : TN_F64;
+    return cpu_read(real, (const char *)cpu_at(it, operand, i) + part * cpu_size(real));
+}
+
+static void check_complex(const tn_kernel_row *row, cpu_case *it, int32_t kind, tn_dtype dtype)
+{
+    const tn_dtype real = dtype == TN_C64 ? TN_F32 : TN_F64;
+    const int64_t count = cpu_elements(&it->op.operand[TN_ELEMENTWISE_OUT]);
+    for (int32_t operand = TN_ELEMENTWISE_IN; operand <= TN_ELEMENTWISE_OTHER; operand++) {
+        if (operand == TN_ELEMENTWISE_OUT)
+            continue;
+        for (int64_t i = 0; i < 2 * count; i++)
+            cpu_write(real, (char *)cpu_at(it, operand, i / 2) + i % 2 * cpu_size(real),
+                      cpu_uniform(-2, 2));
+    }
+    cpu_run(row, it);
+    for (int64_t i = 0; i < 2 * count; i++) {
+        double a[2], b[2];
+        for (int part = 0; part < 2; part++) {
+            a[part] = part_at(it, TN_ELEMENTWISE_IN, i / 2, part);
+            b[part] = part_at(it, TN_ELEMENTWISE_OTHER, i / 2, part);
+        }
+        const double products[] = {a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]};
+        const double wanted =
+            kind == TN_BINARY_MUL ? products[i % 2] : combined(kind, a[i % 2], b[i % 2]);
+        const double found = part_at(it, TN_ELEMENTWISE_OUT, i / 2, (int)(i % 2));
+        if (!cpu_close(found, wanted, 16 * cpu_unit(real)))
+            fail_msg("%s: kind %d, part %d is %a, not %a", row->name, (int)kind, (int)(i % 2),
+                     found, wanted);
+    }
+}
+
+static void numbers_of(const tn_kernel_row *row)
+{
+    static const tn_dtype dtypes[] = {TN_I8,  TN_U8,  TN_I16, TN_U16, TN_I32,
+                                      TN_U32, TN_I64, TN_U64, TN_C64, TN_C128};
+    static const int32_t kinds[] = {TN_BINARY_ADD, TN_BINARY_SUB, TN_BINARY_MUL};
+    static const int64_t shapes[][2] = {{1, 1}, {3, 7}, {5, 64}, {3, 1500}};
+    for (int c = 0; c < 10 * 3 * 4 * CPU_LIES; c++) {
+        const tn_dtype dtype = dtypes[c % 10];
+        if (!cpu_takes(row, dtype) || (test_fewest() && !test_sampled((uint64_t)c, 4)))
+            continue;
+        const int64_t *shape = shapes[c / 30 % 4];
+        const int32_t kind = kinds[c / 10 % 3];
+        cpu_case it = {.op = {.params = PARAMS(elementwise, .kind = kind)}};
+        cpu_add_lying(&it, TN_ELEMENTWISE_IN, dtype, 2, shape, c / 120, c & 1);
+        cpu_add_lying(&it, TN_ELEMENTWISE_OUT, dtype, 2, shape, c % CPU_LIES, c & 2);
+        cpu_add_lying(&it, TN_ELEMENTWISE_OTHER, dtype, 2, shape, c % 5, 1);
+        (c % 10 < 8 ? check_whole : check_complex)(row, &it, kind, dtype);
+        cpu_check_gaps(&it, TN_ELEMENTWISE_OUT);
+        cpu_end(&it);
+    }
+}
+
+static void integers_and_complex_numbers(void **state)
+{
+    (void)state;
+    cpu_each_row(TN_OP_BINARY, numbers_of);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -494,6 +584,7 @@ int main(void)
         cmocka_unit_test(functions_are_within_their_errors),
         cmocka_unit_test(functions_hold_for_floats_of_every_size),
         cmocka_unit_test(two_operands_make_one),
+        cmocka_unit_test(integers_and_complex_numbers),
     };
     return run_suite("kernels.cpu_each", tests);
 }

@@ -106,6 +106,14 @@ static inline void cpu_each_row(int32_t op, void (*check)(const tn_kernel_row *r
     assert_true(count > 0);
 }
 
+static inline bool cpu_takes(const tn_kernel_row *row, tn_dtype dtype)
+{
+    const tn_dtype *it = row->dtypes;
+    while (*it && *it != dtype)
+        it++;
+    return *it != 0;
+}
+
 /* The same numbers on every machine. */
 static inline uint32_t cpu_random(void)
 {
