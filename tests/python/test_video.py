@@ -165,8 +165,19 @@ def test_a_layer_of_video_sparse_attention():
         backend.get_impl_cls()(2, 16, causal=True)
 
 
+def test_a_layer_of_video_sparse_attention_of_arrays(random):
+    backend = load(AttentionBackendEnum.VIDEO_SPARSE_ATTN)
+    step = backend.get_builder_cls()().build(current_timestep=0, raw_latent_shape=(5, 14, 12), patch_size=(1, 2, 2),
+                                             VSA_sparsity=0.5)
+    impl = backend.get_impl_cls()(num_heads=2, head_size=16, softmax_scale=0.25)
+    q, k, v = (normal(random, 1, 210, 2, 16) for _ in range(3))
+    out = impl.postprocess_output(impl.forward(*(impl.preprocess_qkv(x, step) for x in (q, k, v)), None, step), step)
+    numpy.testing.assert_array_equal(out, video.video_sparse_attention(q, k, v, (5, 7, 6), 0.5))
+
+
 def test_a_layer_of_sliding_tiles(random, tmp_path, monkeypatch):
-    backend = load("sliding_tile_attn")
+    backend = load(AttentionBackendEnum.SLIDING_TILE_ATTN)
+    assert load("sliding_tile_attn") is backend
     make = backend.get_impl_cls()
     q, k, v = (normal(random, 1, 13 * 17 * 9 + 5, 2, 16) for _ in range(3))
     canvas, table = (13, 17, 9), {f"{t}_{n}_{h}": [1, 3, 1] if h == 0 else [3, 1, n + 1]
