@@ -189,7 +189,7 @@ static void check(call *c, int32_t threads)
 
 static void any_problem_is_as_defined(void **state)
 {
-    const int turns = test_reduced() ? 40 : 160;
+    const int turns = test_reduced() ? 12 : 160;
     (void)state;
     (void)find_rows_of(TN_OP_ATTENTION_SPARSE, all, 0, 0);
     for (int turn = 0; turn < turns; turn++) {
@@ -203,7 +203,7 @@ static void threads_change_no_bit(void **state)
 {
     (void)state;
     (void)find_rows_of(TN_OP_ATTENTION_SPARSE, all, 0, 0);
-    for (int turn = 0; turn < 8; turn++) {
+    for (int turn = 0; turn < (test_reduced() ? 4 : 8); turn++) {
         call one = roll_sparse(all[turn % 4], 700), many = twin_of(&one, results, RESULTS);
         for (int n = 0; n < row_count; n++) {
             compute_by(rows[n], &one, 1);
@@ -224,7 +224,7 @@ static void excluded_keys_change_nothing(void **state)
 {
     (void)state;
     (void)find_rows_of(TN_OP_ATTENTION_SPARSE, all, 0, 0);
-    for (int turn = 0; turn < 24; turn++) {
+    for (int turn = 0; turn < (test_reduced() ? 8 : 24); turn++) {
         call c = roll_sparse(all[dice(4)], 140), bad = twin_of(&c, results, RESULTS);
         const tn_attention_op *at = &sparse_of(&c)->at;
         for (int32_t o = TN_ATTENTION_SPARSE_K; o <= TN_ATTENTION_SPARSE_V; o++) {

@@ -105,12 +105,13 @@ static void fill_starts(const tni_operands *operands, const dice *from)
     const tn_attention_sparse_op *sparse = TN_PARAMS(operands->op, attention_sparse);
     const tn_layout *starts = &operands->op->operand[TN_ATTENTION_SPARSE_STARTS];
     const int64_t batch = tn_sparse_distinct_(starts, 0), heads = tn_sparse_distinct_(starts, 1);
-    int64_t rows = batch * heads * sparse->query_blocks, at = 0;
     const int64_t entries = operands->op->operand[TN_ATTENTION_SPARSE_BLOCKS].shape[0];
+    int64_t at = 0;
     for (int64_t i = 0; i < batch * heads; i++) {
         store(operands, TN_ATTENTION_SPARSE_STARTS, i / heads, i % heads, 0, at);
-        for (int64_t n = 0; n < sparse->query_blocks; n++, rows--) {
-            const int64_t mean = (entries - at) / rows, rest = entries - at;
+        for (int64_t n = 0; n < sparse->query_blocks; n++) {
+            const int64_t rows = (batch * heads - i) * sparse->query_blocks - n;
+            const int64_t rest = entries - at, mean = rows > 1 ? rest / rows : rest;
             int64_t count = draw_between(from, mean - mean / 4 - (mean < 4), mean + mean / 4 + 1);
             count = rows == 1 ? rest : count;
             count = count < 0 ? 0 : count < rest ? count : rest;

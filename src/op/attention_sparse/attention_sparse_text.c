@@ -94,10 +94,10 @@ static tn_status parse_sizes(tni_fields *fields, sizes *s, tn_attention_sparse_o
         const number *n = &numbers[i];
         *n->to = -1;
         status = tni_fields_integer(fields, n->key, n->least, n->to, err);
-        if (!status && *n->to < 0 && !n->other)
-            status = tni_fields_missing(fields, n->key, err);
-        if (!status && *n->to < 0)
+        if (!status && *n->to < 0 && n->other)
             *n->to = *n->other;
+        else if (!status && *n->to < 0)
+            status = tni_fields_missing(fields, n->key, err);
     }
     if (!status && s->used > 1)
         status = reject_field(fields, "sizes", "0 or 1", err);
