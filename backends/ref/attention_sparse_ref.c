@@ -59,7 +59,7 @@ static keys keys_of(const job *j, const query *q)
     return k;
 }
 
-/* Returns the next key; -1 if there is none. */
+/* Returns the next key, or -1 after the last one. */
 static int64_t next_key(const job *j, const query *q, keys *k)
 {
     for (;;) {

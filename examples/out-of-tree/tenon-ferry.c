@@ -104,8 +104,8 @@ static int32_t device_of(const void *event)
     return (int32_t)((uintptr_t)event >> 16);
 }
 
-/* The line to a device, held; started if there is none. TN_DEVICE_LOST if it is lost, or if the stream is of an earlier
- * line. */
+/* Returns the line to a device with a new reference; starts a server at the first use. Fails with TN_DEVICE_LOST if the
+ * line is lost or the stream belongs to an earlier line. */
 static tn_status reach(state *self, int32_t index, const void *stream, const char *where,
                        line **out, tn_error *err)
 {

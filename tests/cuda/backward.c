@@ -60,10 +60,10 @@ static void no_query_that_sees_a_key_is_left_out(void **state)
             blocks++;
         }
     }
-    assert_true(exact > blocks * 9 / 10); /* beyond the last key, queries may be in vain */
+    assert_true(exact > blocks * 9 / 10); /* a range may contain queries that see no key */
 }
 
-/* A bound that is far away is none. */
+/* A bound beyond all positions has no effect. */
 static void far_bounds_do_not_overflow(void **state)
 {
     const backward_bounds bounds = {INT64_MAX, INT64_MAX, 1 << 30, 100, 200, 1};

@@ -67,6 +67,58 @@ tn_status cuda_attention_admit_sizes(const tn_op *op, int64_t most, tn_refusal *
                              "of parts of keys by hand");
 }
 
+tn_status cuda_attention_admit_ampere(const tn_query *query, tn_refusal *why)
+{
+    enum { AMPERE = 80 };
+    const tn_device_properties *device = query->device;
+    const bool known = device && device->known & TN_DEVICE_KNOWS(capability);
+    const int64_t found = known ? device->capability.major * 10 + device->capability.minor : AMPERE;
+    return found >= AMPERE ? TN_OK
+                           : cuda_refuse(why, TN_REFUSE_DEVICE, "capability", AMPERE, found,
+                                         "capability times ten: it copies to shared memory ahead");
+}
+
+tn_status cuda_attention_admit_chunks(const tn_op *op, int64_t most, tn_refusal *why)
+{
+    enum { CHUNK = CUDA_ATTENTION_CHUNK };
+    const tn_attention_op *at = TN_PARAMS(op, attention);
+    const tn_status status = cuda_attention_admit_sizes(op, most, why);
+    const int64_t less = at->size < at->value_size ? at->size : at->value_size;
+    const int64_t odd = at->size % CHUNK ? at->size : at->value_size;
+    if (status)
+        return status;
+    if (odd % CHUNK || less < CHUNK)
+        return cuda_refuse(why, TN_REFUSE_SHAPE, "head size", CHUNK, odd % CHUNK ? odd : less,
+                           "head sizes must be multiples of 8: 16 bytes are copied at a time");
+    return TN_OK;
+}
+
+tn_status cuda_attention_admit_shared(const tn_query *query, int64_t needed, tn_refusal *why)
+{
+    const int64_t most = query->device ? query->device->shared_memory_per_block : 0;
+    return most <= 0 || needed <= most ? TN_OK
+                                       : cuda_refuse(why, TN_REFUSE_DEVICE, "shared memory", needed,
+                                                     most, "smaller heads need less");
+}
+
+tn_status cuda_attention_admit_rows(const tn_op *op, int32_t operand, const char *name,
+                                    tn_refusal *why)
+{
+    enum { CHUNK = CUDA_ATTENTION_CHUNK };
+    const tn_layout *layout = &op->operand[operand];
+    if (layout->alignment < CUDA_VECTOR)
+        return tn_refuse(why, TN_REFUSE_ALIGNMENT, name, CUDA_VECTOR, layout->alignment);
+    for (int32_t d = 0; d < 4; d++) {
+        const int64_t stride = layout->stride[d];
+        if (layout->shape[d] == 1)
+            continue;
+        if (d == 3 ? stride != 1 : stride % CHUNK)
+            return cuda_refuse(why, TN_REFUSE_STRIDE, name, d == 3 ? 1 : CHUNK, stride,
+                               "rows must be contiguous, and strides multiples of 8 elements");
+    }
+    return TN_OK;
+}
+
 tn_status cuda_attention_admit_counts(const tn_op *op, tn_refusal *why)
 {
     const tn_attention_op *at = TN_PARAMS(op, attention);

@@ -87,8 +87,9 @@ void cuda_attention_join_case(const tn_op *op, char *options, cuda_case *out)
     *out = (cuda_case){&join_unit, "attention_join", options};
 }
 
-static tn_status get_kernels(const tn_run *run, plan *to, tn_error *err)
+static tn_status get_kernels(const tn_run *run, void *made, tn_error *err)
 {
+    plan *to = made;
     const tn_op *op = run->op;
     char options[CUDA_ATTENTION_OPTIONS], joined[CUDA_ATTENTION_OPTIONS];
     cuda_case join;
@@ -104,16 +105,7 @@ static tn_status get_kernels(const tn_run *run, plan *to, tn_error *err)
 
 static tn_status plan_attention(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
 {
-    void *made = NULL;
-    tn_status status = cuda_plan_alloc(run, sizeof(plan), &made, out_bytes, err);
-    if (status)
-        return status;
-    status = get_kernels(run, made, err);
-    if (status)
-        cuda_plan_release(run, made);
-    else
-        *out = made;
-    return status;
+    return cuda_plan_make(run, sizeof(plan), get_kernels, out, out_bytes, err);
 }
 
 int cuda_attention_is_whole(const tn_layout *layout)

@@ -7,6 +7,9 @@
 
 #include "tenon/module/op/attention.h"
 
+#include <float.h>
+#include <math.h>
+
 /* attention_args.h, attention.cuh and attention_tile.cuh. */
 extern const cuda_text cuda_text_of_attention_args, cuda_text_of_attention,
     cuda_text_of_attention_tile;
@@ -84,6 +87,23 @@ int64_t cuda_attention_tile(const tn_op *op);
 /* Check that head sizes are at most `most`, and that the kernels can index all counts. */
 tn_status cuda_attention_admit_sizes(const tn_op *op, int64_t most, tn_refusal *why);
 tn_status cuda_attention_admit_counts(const tn_op *op, tn_refusal *why);
+
+/* Head sizes must be multiples of these elements of 16 bits, which kernels for tensor cores copy at once. */
+enum { CUDA_ATTENTION_CHUNK = 8 };
+
+/* Check the limits that kernels for tensor cores share: capability 8.0, at most `most` elements of a head in whole
+ * chunks, `needed` bytes of shared memory, and an operand whose rows start at multiples of 16 bytes. */
+tn_status cuda_attention_admit_ampere(const tn_query *query, tn_refusal *why);
+tn_status cuda_attention_admit_chunks(const tn_op *op, int64_t most, tn_refusal *why);
+tn_status cuda_attention_admit_shared(const tn_query *query, int64_t needed, tn_refusal *why);
+tn_status cuda_attention_admit_rows(const tn_op *op, int32_t operand, const char *name,
+                                    tn_refusal *why);
+
+/* Converts to f32; out-of-range values saturate. */
+static inline float cuda_saturated_f32(double x)
+{
+    return (float)fmin(fmax(x, -(double)FLT_MAX), (double)FLT_MAX);
+}
 
 /* Checks that scale and softcap are valid in f32, in which scores are computed for all dtypes except f64. */
 tn_status cuda_attention_admit_numbers(const tn_op *op, tn_refusal *why);

@@ -33,10 +33,12 @@ void cuda_decode_case(const tn_op *op, char *options, cuda_case *out)
     *out = (cuda_case){&decode_unit, "attention_decode", options};
 }
 
-static tn_status get_kernels(const tn_run *run, plan *to, tn_error *err)
+static tn_status get_kernels(const tn_run *run, void *made, tn_error *err)
 {
+    plan *to = made;
     char options[CUDA_DECODE_OPTIONS], joined[CUDA_ATTENTION_OPTIONS];
     cuda_case decode, join;
+    cuda_decode_variant_of(run->op, &to->variant);
     cuda_decode_case(run->op, options, &decode);
     cuda_attention_join_case(run->op, joined, &join);
     tn_status status =
@@ -47,18 +49,7 @@ static tn_status get_kernels(const tn_run *run, plan *to, tn_error *err)
 
 static tn_status plan_decode(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
 {
-    void *made = NULL;
-    tn_status status = cuda_plan_alloc(run, sizeof(plan), &made, out_bytes, err);
-    if (status)
-        return status;
-    plan *to = made;
-    cuda_decode_variant_of(run->op, &to->variant);
-    status = get_kernels(run, to, err);
-    if (status)
-        cuda_plan_release(run, made);
-    else
-        *out = made;
-    return status;
+    return cuda_plan_make(run, sizeof(plan), get_kernels, out, out_bytes, err);
 }
 
 /* The workspace is for as many multiprocessors as the device's properties have; without those, keys are not split if it is

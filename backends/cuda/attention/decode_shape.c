@@ -123,60 +123,6 @@ uint64_t cuda_decode_workspace(const tn_kernel_row *row, const tn_query *query)
     return cuda_decode_partial(query->op, &shape);
 }
 
-static tn_status admit_device(const tn_query *query, tn_refusal *why)
-{
-    enum { AMPERE = 80 };
-    const tn_device_properties *device = query->device;
-    const bool known = device && device->known & TN_DEVICE_KNOWS(capability);
-    const int64_t found = known ? device->capability.major * 10 + device->capability.minor : AMPERE;
-    return found >= AMPERE ? TN_OK
-                           : cuda_refuse(why, TN_REFUSE_DEVICE, "capability", AMPERE, found,
-                                         "capability times ten: it copies to shared memory ahead");
-}
-
-static tn_status admit_sizes(const tn_op *op, tn_refusal *why)
-{
-    const tn_attention_op *at = TN_PARAMS(op, attention);
-    const tn_status status = cuda_attention_admit_sizes(op, SIZE_MOST, why);
-    const int64_t less = at->size < at->value_size ? at->size : at->value_size;
-    const int64_t odd = at->size % DECODE_CHUNK ? at->size : at->value_size;
-    if (status)
-        return status;
-    if (odd % DECODE_CHUNK || less < DECODE_CHUNK)
-        return cuda_refuse(why, TN_REFUSE_SHAPE, "head size", DECODE_CHUNK,
-                           odd % DECODE_CHUNK ? odd : less,
-                           "head sizes must be multiples of 8: 16 bytes are copied at a time");
-    return TN_OK;
-}
-
-static tn_status admit_shared(const tn_query *query, tn_refusal *why)
-{
-    decode_variant variant;
-    const int64_t most = query->device ? query->device->shared_memory_per_block : 0;
-    cuda_decode_variant_of(query->op, &variant);
-    const int64_t needed = cuda_decode_shared(&variant);
-    return most <= 0 || needed <= most ? TN_OK
-                                       : cuda_refuse(why, TN_REFUSE_DEVICE, "shared memory", needed,
-                                                     most, "smaller heads need less");
-}
-
-/* Keys and values are copied 16 bytes at a time. */
-static tn_status admit_operand(const tn_op *op, int32_t operand, const char *name, tn_refusal *why)
-{
-    const tn_layout *layout = &op->operand[operand];
-    if (layout->alignment < CUDA_VECTOR)
-        return tn_refuse(why, TN_REFUSE_ALIGNMENT, name, CUDA_VECTOR, layout->alignment);
-    for (int32_t d = 0; d < 4; d++) {
-        const int64_t stride = layout->stride[d];
-        if (layout->shape[d] == 1)
-            continue;
-        if (d == 3 ? stride != 1 : stride % DECODE_CHUNK)
-            return cuda_refuse(why, TN_REFUSE_STRIDE, name, d == 3 ? 1 : DECODE_CHUNK, stride,
-                               "rows must be contiguous, and strides multiples of 8 elements");
-    }
-    return TN_OK;
-}
-
 static tn_status admit_blocks(const tn_query *query, tn_refusal *why)
 {
     enum { MOST = 1 << 30 };
@@ -198,18 +144,20 @@ static tn_status admit_blocks(const tn_query *query, tn_refusal *why)
 
 tn_status cuda_decode_admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
+    decode_variant variant;
     (void)row;
-    tn_status status = admit_device(query, why);
+    cuda_decode_variant_of(query->op, &variant);
+    tn_status status = cuda_attention_admit_ampere(query, why);
     if (!status)
-        status = admit_sizes(query->op, why);
+        status = cuda_attention_admit_chunks(query->op, SIZE_MOST, why);
     if (!status)
-        status = admit_shared(query, why);
+        status = cuda_attention_admit_shared(query, cuda_decode_shared(&variant), why);
     if (!status)
         status = admit_blocks(query, why);
     if (!status)
-        status = admit_operand(query->op, TN_ATTENTION_K, "k", why);
+        status = cuda_attention_admit_rows(query->op, TN_ATTENTION_K, "k", why);
     if (!status)
-        status = admit_operand(query->op, TN_ATTENTION_V, "v", why);
+        status = cuda_attention_admit_rows(query->op, TN_ATTENTION_V, "v", why);
     if (!status)
         status = cuda_attention_admit_numbers(query->op, why);
     return status ? status : cuda_admit_alignment(query, why);
@@ -237,7 +185,7 @@ double cuda_decode_cost(const tn_kernel_row *row, const tn_query *query)
     const int64_t found = processors_of(query);
     decode_variant variant;
     decode_shape shape;
-    if (admit_sizes(query->op, NULL) || admit_blocks(query, NULL))
+    if (cuda_attention_admit_chunks(query->op, SIZE_MOST, NULL) || admit_blocks(query, NULL))
         return 0; /* costs are asked for before `admit` */
     cuda_decode_variant_of(query->op, &variant);
     cuda_decode_shape_of(query->op, found, &shape);

@@ -6,9 +6,6 @@
 #include "../kernels/rows.h"
 #include "../platform/tile.h"
 
-#include <float.h>
-#include <math.h>
-
 CUDA_TEXT_DECLARE(hopper_cuh);
 CUDA_TEXT_DECLARE(hopper_schedule_h);
 CUDA_TEXT_DECLARE(hopper_args_h);
@@ -42,22 +39,17 @@ static tn_status get_kernel(const tn_run *run, const hopper_variant *variant, cu
     return cuda_plan_kernel(run, &hopper_unit, "attention_hopper", options, out, err);
 }
 
-static tn_status plan_hopper(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
+static tn_status fill_plan(const tn_run *run, void *made, tn_error *err)
 {
-    void *made = NULL;
-    tn_status status = cuda_plan_alloc(run, sizeof(plan), &made, out_bytes, err);
-    if (status)
-        return status;
     plan *to = made;
     cuda_hopper_variant_of(run->op, &to->variant);
-    status = cuda_tiles_check(run->platform, err);
-    if (!status)
-        status = get_kernel(run, &to->variant, &to->kernel, err);
-    if (status)
-        cuda_plan_release(run, made);
-    else
-        *out = made;
-    return status;
+    tn_status status = cuda_tiles_check(run->platform, err);
+    return status ? status : get_kernel(run, &to->variant, &to->kernel, err);
+}
+
+static tn_status plan_hopper(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
+{
+    return cuda_plan_make(run, sizeof(plan), fill_plan, out, out_bytes, err);
 }
 
 _Static_assert(sizeof(hopper_map) == sizeof(cu_tensor_map),
@@ -73,12 +65,6 @@ static cuda_tile tile_of(const tn_run *run, int32_t operand, int rows, hopper_ma
 
 static const double log2_e = 1.4426950408889634;
 
-/* Converts to f32; out-of-range values saturate. */
-static float saturated(double x)
-{
-    return (float)fmin(fmax(x, -(double)FLT_MAX), (double)FLT_MAX);
-}
-
 /* Fills in everything but the tensor maps. */
 static void put_args(const tn_run *run, const hopper_variant *variant, hopper_args *to)
 {
@@ -88,9 +74,9 @@ static void put_args(const tn_run *run, const hopper_variant *variant, hopper_ar
     cuda_attention_put_tables(run, &to->at);
     for (int d = 0; d < 4; d++)
         to->at.mask_stride[d] *= mask_bytes;
-    to->plain = saturated(at->scale * log2_e);
-    to->scale = variant->scores == 2 ? saturated(at->scale / at->softcap) : to->plain;
-    to->cap = saturated(at->softcap * log2_e);
+    to->plain = cuda_saturated_f32(at->scale * log2_e);
+    to->scale = variant->scores == 2 ? cuda_saturated_f32(at->scale / at->softcap) : to->plain;
+    to->cap = cuda_saturated_f32(at->softcap * log2_e);
     cuda_hopper_counts_of(run->op, variant, &to->counts);
 }
 

@@ -7,7 +7,7 @@
 #include <float.h>
 #include <math.h>
 
-enum { CHUNK = 64, STEP = 16, SIZE_MOST = 256, TOGETHER = 8 };
+enum { CHUNK = 64, STEP = 16, SIZE_MOST = 256 };
 
 static int64_t at_most(int64_t x, int64_t most)
 {
@@ -115,20 +115,6 @@ static tn_status admit_device(const tn_query *query, tn_refusal *why)
                                          "capability times ten: it uses instructions of 9.0 alone");
 }
 
-static tn_status admit_sizes(const tn_op *op, tn_refusal *why)
-{
-    const tn_attention_op *at = TN_PARAMS(op, attention);
-    const tn_status status = cuda_attention_admit_sizes(op, SIZE_MOST, why);
-    const int64_t less = at->size < at->value_size ? at->size : at->value_size;
-    const int64_t odd = at->size % TOGETHER ? at->size : at->value_size;
-    if (status)
-        return status;
-    if (odd % TOGETHER || less < TOGETHER)
-        return cuda_refuse(why, TN_REFUSE_SHAPE, "head size", TOGETHER, odd % TOGETHER ? odd : less,
-                           "head sizes must be multiples of 8: TMA reads 16 bytes at a time");
-    return TN_OK;
-}
-
 /* The kernel adds up to three positions, and numbers tiles, in 32 bits. */
 static tn_status admit_counts(const tn_op *op, tn_refusal *why)
 {
@@ -166,8 +152,9 @@ static tn_status admit_operand(const tn_op *op, int32_t operand, const char *nam
         if (d == 3 && stride != 1)
             return cuda_refuse(why, TN_REFUSE_STRIDE, name, 1, stride,
                                "the elements of a row must be contiguous");
-        if (d < 3 && (stride < layout->shape[3] || stride % TOGETHER || stride >> STRIDE_BITS))
-            return cuda_refuse(why, TN_REFUSE_STRIDE, name, TOGETHER, stride,
+        if (d < 3 &&
+            (stride < layout->shape[3] || stride % CUDA_ATTENTION_CHUNK || stride >> STRIDE_BITS))
+            return cuda_refuse(why, TN_REFUSE_STRIDE, name, CUDA_ATTENTION_CHUNK, stride,
                                "strides must be multiples of 8 elements, and no rows may overlap");
     }
     return TN_OK;
@@ -194,7 +181,7 @@ tn_status cuda_hopper_admit(const tn_kernel_row *row, const tn_query *query, tn_
     (void)row;
     tn_status status = admit_device(query, why);
     if (!status)
-        status = admit_sizes(query->op, why);
+        status = cuda_attention_admit_chunks(query->op, SIZE_MOST, why);
     if (!status)
         status = admit_counts(query->op, why);
     if (!status)
@@ -250,7 +237,7 @@ double cuda_hopper_cost(const tn_kernel_row *row, const tn_query *query)
     const tn_attention_op *at = TN_PARAMS(query->op, attention);
     hopper_variant variant;
     hopper_counts counts;
-    if (admit_sizes(query->op, NULL) || admit_counts(query->op, NULL))
+    if (cuda_attention_admit_chunks(query->op, SIZE_MOST, NULL) || admit_counts(query->op, NULL))
         return 0; /* costs are asked for before `admit`; other sizes have no tiles */
     cuda_hopper_variant_of(query->op, &variant);
     cuda_hopper_counts_of(query->op, &variant, &counts);

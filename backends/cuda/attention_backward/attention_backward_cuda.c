@@ -16,23 +16,18 @@ typedef struct plan {
     cuda_kernel *dkv;
 } plan;
 
+static tn_status get_kernels(const tn_run *run, void *made, tn_error *err)
+{
+    plan *to = made;
+    char options[CUDA_ATTENTION_OPTIONS];
+    cuda_attention_options(run->op, options);
+    tn_status status = cuda_plan_kernel(run, &unit, "attention_dq", options, &to->dq, err);
+    return status ? status : cuda_plan_kernel(run, &unit, "attention_dkv", options, &to->dkv, err);
+}
+
 static tn_status plan_gradients(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
 {
-    char options[CUDA_ATTENTION_OPTIONS];
-    void *any = NULL;
-    tn_status status = cuda_plan_alloc(run, sizeof(plan), &any, out_bytes, err);
-    if (status)
-        return status;
-    plan *made = any;
-    cuda_attention_options(run->op, options);
-    status = cuda_plan_kernel(run, &unit, "attention_dq", options, &made->dq, err);
-    if (!status)
-        status = cuda_plan_kernel(run, &unit, "attention_dkv", options, &made->dkv, err);
-    if (status)
-        cuda_plan_release(run, made);
-    else
-        *out = made;
-    return status;
+    return cuda_plan_make(run, sizeof(plan), get_kernels, out, out_bytes, err);
 }
 
 /* For each row, the dot product of out and its gradient. */

@@ -97,7 +97,7 @@ template <bool Y, int COUNT> DEVICE void copy_queries(const cuda_gradient_args &
     }
 }
 
-/* Starts copies of the numbers of WIDTH rows, which lie together. */
+/* Starts copies of the contiguous numbers of WIDTH rows. */
 DEVICE void copy_states(const cuda_gradient_args &args, const worker &w, int first, u32 to)
 {
     const i64 lot = (i64)w.s.b * args.of.groups + w.group;

@@ -4,9 +4,6 @@
 #include "backward_mma.h"
 #include "tenon/module/op/attention_backward.h"
 
-#include <float.h>
-#include <math.h>
-
 CUDA_TEXT_DECLARE(backward_schedule_h);
 CUDA_TEXT_DECLARE(attention_backward_mma_cu);
 static const cuda_text text_of_schedule = CUDA_TEXT(backward_schedule_h, "backward_schedule.h");
@@ -35,8 +32,9 @@ typedef struct plan {
     cuda_kernel *kernels[BACKWARD_PARTS]; /* NULL: the problem does not have it */
 } plan;
 
-static tn_status get_kernels(const tn_run *run, plan *to, tn_error *err)
+static tn_status get_kernels(const tn_run *run, void *made, tn_error *err)
 {
+    plan *to = made;
     tn_status status = TN_OK;
     for (int part = 0; !status && part < BACKWARD_PARTS; part++) {
         char options[CUDA_BACKWARD_OPTIONS];
@@ -52,22 +50,7 @@ static tn_status get_kernels(const tn_run *run, plan *to, tn_error *err)
 
 static tn_status plan_gradients(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
 {
-    void *made = NULL;
-    tn_status status = cuda_plan_alloc(run, sizeof(plan), &made, out_bytes, err);
-    if (status)
-        return status;
-    status = get_kernels(run, made, err);
-    if (status)
-        cuda_plan_release(run, made);
-    else
-        *out = made;
-    return status;
-}
-
-/* Converts to f32; out-of-range values saturate. */
-static float saturated(double x)
-{
-    return (float)fmin(fmax(x, -(double)FLT_MAX), (double)FLT_MAX);
+    return cuda_plan_make(run, sizeof(plan), get_kernels, out, out_bytes, err);
 }
 
 static tn_status launch(const tn_run *run, backward_part part, const backward_shape *shape,
@@ -99,7 +82,7 @@ static tn_status run_gradients(const tn_run *run, tn_error *err)
     args.of.blocks = (int)shape.row_blocks;
     args.key_blocks = (int)shape.key_blocks;
     args.padded_rows = (int)shape.padded_rows;
-    args.log2_scale = saturated(TN_PARAMS(run->op, attention)->scale * log2_e);
+    args.log2_scale = cuda_saturated_f32(TN_PARAMS(run->op, attention)->scale * log2_e);
     for (int part = 0; !status && part < BACKWARD_PARTS; part++) {
         if (made->kernels[part])
             status = launch(run, (backward_part)part, &shape, &args, err);

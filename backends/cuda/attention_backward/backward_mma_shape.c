@@ -76,60 +76,6 @@ uint64_t cuda_backward_workspace(const tn_kernel_row *row, const tn_query *query
     return (uint64_t)shape.lots * (uint64_t)shape.padded_rows * BACKWARD_STATE;
 }
 
-static tn_status admit_device(const tn_query *query, tn_refusal *why)
-{
-    enum { AMPERE = 80 };
-    const tn_device_properties *device = query->device;
-    const bool known = device && device->known & TN_DEVICE_KNOWS(capability);
-    const int64_t found = known ? device->capability.major * 10 + device->capability.minor : AMPERE;
-    return found >= AMPERE ? TN_OK
-                           : cuda_refuse(why, TN_REFUSE_DEVICE, "capability", AMPERE, found,
-                                         "capability times ten: it copies to shared memory ahead");
-}
-
-static tn_status admit_sizes(const tn_op *op, tn_refusal *why)
-{
-    const tn_attention_op *at = TN_PARAMS(op, attention);
-    const tn_status status = cuda_attention_admit_sizes(op, SIZE_MOST, why);
-    const int64_t less = at->size < at->value_size ? at->size : at->value_size;
-    const int64_t odd = at->size % DECODE_CHUNK ? at->size : at->value_size;
-    if (status)
-        return status;
-    if (odd % DECODE_CHUNK || less < DECODE_CHUNK)
-        return cuda_refuse(why, TN_REFUSE_SHAPE, "head size", DECODE_CHUNK,
-                           odd % DECODE_CHUNK ? odd : less,
-                           "head sizes must be multiples of 8: 16 bytes are copied at a time");
-    return TN_OK;
-}
-
-static tn_status admit_shared(const tn_query *query, tn_refusal *why)
-{
-    const int64_t most = query->device ? query->device->shared_memory_per_block : 0;
-    backward_variant variant;
-    cuda_backward_variant_of(query->op, BACKWARD_DQ, &variant);
-    const int64_t needed = cuda_backward_shared(&variant);
-    return most <= 0 || needed <= most ? TN_OK
-                                       : cuda_refuse(why, TN_REFUSE_DEVICE, "shared memory", needed,
-                                                     most, "smaller heads need less");
-}
-
-/* These operands are copied 16 bytes at a time. */
-static tn_status admit_operand(const tn_op *op, int32_t operand, const char *name, tn_refusal *why)
-{
-    const tn_layout *layout = &op->operand[operand];
-    if (layout->alignment < CUDA_VECTOR)
-        return tn_refuse(why, TN_REFUSE_ALIGNMENT, name, CUDA_VECTOR, layout->alignment);
-    for (int32_t d = 0; d < 4; d++) {
-        const int64_t stride = layout->stride[d];
-        if (layout->shape[d] == 1)
-            continue;
-        if (d == 3 ? stride != 1 : stride % DECODE_CHUNK)
-            return cuda_refuse(why, TN_REFUSE_STRIDE, name, d == 3 ? 1 : DECODE_CHUNK, stride,
-                               "rows must be contiguous, and strides multiples of 8 elements");
-    }
-    return TN_OK;
-}
-
 static tn_status admit_operands(const tn_op *op, tn_refusal *why)
 {
     static const struct {
@@ -141,7 +87,7 @@ static tn_status admit_operands(const tn_op *op, tn_refusal *why)
                   {TN_ATTENTION_BACKWARD_DOUT, "dout"}};
     tn_status status = TN_OK;
     for (size_t i = 0; !status && i < sizeof copied / sizeof copied[0]; i++)
-        status = admit_operand(op, copied[i].operand, copied[i].name, why);
+        status = cuda_attention_admit_rows(op, copied[i].operand, copied[i].name, why);
     return status;
 }
 
@@ -168,12 +114,14 @@ static tn_status admit_blocks(const tn_op *op, tn_refusal *why)
 
 tn_status cuda_backward_admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
+    backward_variant variant;
     (void)row;
-    tn_status status = admit_device(query, why);
+    cuda_backward_variant_of(query->op, BACKWARD_DQ, &variant);
+    tn_status status = cuda_attention_admit_ampere(query, why);
     if (!status)
-        status = admit_sizes(query->op, why);
+        status = cuda_attention_admit_chunks(query->op, SIZE_MOST, why);
     if (!status)
-        status = admit_shared(query, why);
+        status = cuda_attention_admit_shared(query, cuda_backward_shared(&variant), why);
     if (!status)
         status = admit_blocks(query->op, why);
     if (!status)
@@ -228,7 +176,7 @@ double cuda_backward_cost(const tn_kernel_row *row, const tn_query *query)
 {
     backward_shape shape;
     double sum = row->overhead_us;
-    if (admit_sizes(query->op, NULL) || admit_blocks(query->op, NULL))
+    if (cuda_attention_admit_chunks(query->op, SIZE_MOST, NULL) || admit_blocks(query->op, NULL))
         return 0; /* costs are asked for before `admit` */
     cuda_backward_shape_of(query->op, &shape);
     for (int part = 0; part < BACKWARD_PARTS; part++) {

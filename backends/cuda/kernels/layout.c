@@ -102,6 +102,21 @@ tn_status cuda_plan_alloc(const tn_run *run, size_t size, void **out, uint64_t *
     return TN_OK;
 }
 
+tn_status cuda_plan_make(const tn_run *run, size_t size, cuda_plan_fill *fill, void **out,
+                         uint64_t *out_bytes, tn_error *err)
+{
+    void *plan = NULL;
+    tn_status status = cuda_plan_alloc(run, size, &plan, out_bytes, err);
+    if (status)
+        return status;
+    status = fill(run, plan, err);
+    if (status)
+        cuda_plan_release(run, plan);
+    else
+        *out = plan;
+    return status;
+}
+
 tn_status cuda_plan_create(const tn_run *run, cuda_plan **out, uint64_t *out_bytes, tn_error *err)
 {
     void *plan = NULL;

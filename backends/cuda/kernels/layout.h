@@ -45,6 +45,11 @@ enum { CUDA_THREADS = 256 };
 /* Allocates a plan of `size` bytes, all 0; cuda_plan_release frees it. */
 tn_status cuda_plan_alloc(const tn_run *run, size_t size, void **out, uint64_t *out_bytes,
                           tn_error *err);
+
+/* Allocates a plan and fills it in. On failure, frees it and leaves *out unchanged. */
+typedef tn_status cuda_plan_fill(const tn_run *run, void *plan, tn_error *err);
+tn_status cuda_plan_make(const tn_run *run, size_t size, cuda_plan_fill *fill, void **out,
+                         uint64_t *out_bytes, tn_error *err);
 tn_status cuda_plan_create(const tn_run *run, cuda_plan **out, uint64_t *out_bytes, tn_error *err);
 void cuda_plan_release(const tn_run *run, void *plan);
 

@@ -155,22 +155,17 @@ static tn_status plan_tiles(const tn_run *run, int64_t side, cuda_kernel **out, 
     return cuda_plan_kernel(run, &unit, "matmul_tiles", options, out, err);
 }
 
+static tn_status get_kernels(const tn_run *run, void *any, tn_error *err)
+{
+    plan *made = any;
+    tn_status status = plan_tiles(run, NARROW, &made->narrow, err);
+    return status ? status : plan_tiles(run, WIDE, &made->wide, err);
+}
+
 /* Sizes and strides are passed in each run, so one plan serves all of them. */
 static tn_status plan_matmul(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
 {
-    void *any = NULL;
-    tn_status status = cuda_plan_alloc(run, sizeof(plan), &any, out_bytes, err);
-    if (status)
-        return status;
-    plan *made = any;
-    status = plan_tiles(run, NARROW, &made->narrow, err);
-    if (!status)
-        status = plan_tiles(run, WIDE, &made->wide, err);
-    if (status)
-        cuda_plan_release(run, made);
-    else
-        *out = made;
-    return status;
+    return cuda_plan_make(run, sizeof(plan), get_kernels, out, out_bytes, err);
 }
 
 tn_status cuda_admit_groups(const tn_query *query, tn_refusal *why)

@@ -127,8 +127,9 @@ typedef struct plan {
     cuda_reduce_args args; /* without addresses */
 } plan;
 
-static tn_status plan_kernels(const tn_run *run, plan *made, tn_error *err)
+static tn_status plan_kernels(const tn_run *run, void *any, tn_error *err)
 {
+    plan *made = any;
     const int64_t vector = 16 / cuda_bytes_of(run->op->operand[TN_ELEMENTWISE_IN].dtype);
     cuda_reduce_args *args = &made->args;
     tn_walk kept, taken;
@@ -152,16 +153,7 @@ static tn_status plan_kernels(const tn_run *run, plan *made, tn_error *err)
 
 static tn_status plan_reduce(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
 {
-    void *made = NULL;
-    tn_status status = cuda_plan_alloc(run, sizeof(plan), &made, out_bytes, err);
-    if (status)
-        return status;
-    status = plan_kernels(run, made, err);
-    if (status)
-        cuda_plan_release(run, made);
-    else
-        *out = made;
-    return status;
+    return cuda_plan_make(run, sizeof(plan), plan_kernels, out, out_bytes, err);
 }
 
 static tn_status run_reduce(const tn_run *run, tn_error *err)

@@ -65,7 +65,7 @@ static inline void tn_attention_sparse_row(const tn_run *run, int64_t b, int64_t
     *out = row;
 }
 
-/* Returns the next listed block, ascending; -1 if there is none. */
+/* Returns the next listed block in ascending order, or -1 after the last one. */
 static inline int64_t tn_attention_sparse_next(tn_sparse_row *row)
 {
     while (row->at < row->end) {
