@@ -127,7 +127,7 @@ def make_extension(folder, build=None):
         print(f"without the extension: {next((line for line in lines if 'error: ' in line), lines[0])}")
         return None
     with contextlib.suppress(ValueError):  # of files that are not ELF
-        needed, found = (glibc.Elf(path).machine for path in (build / "libtenon.so.0" if build else out, out))
+        needed, found = (glibc.Elf(path).machine for path in (build / "libtenon.so.0", out)) if build else (None, None)
         if needed != found:
             print(f"without the extension: expected a compiler for {needed}, as the library is, got {compiler} for {found}; "
                   f"set CC to a compiler for {needed}")

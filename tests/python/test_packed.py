@@ -51,3 +51,8 @@ def test_wrong_use_is_rejected():
         packed(a.astype("f8"))
     with pytest.raises(tenon.Error, match="out"):
         packed(a, out=numbers(2, 5))
+    added = tenon.matmul_pack(a, b, beta=1.0, out=numbers(2, 4))
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="beta: expected out too"):
+        added(a)
+    out = numbers(2, 4)
+    numpy.testing.assert_allclose(added(a, out=out.copy()), a @ b + out, rtol=1e-5, atol=1e-5)

@@ -169,16 +169,17 @@ def _set_memory(to: _abi.Tensor, pattern: bytes, stream: int | None) -> None:
     call(lib.tn_memory_fill, byref(args))
 
 
-def run(ready: Call) -> Any:
-    """Runs it in the settings that hold here."""
+def run(ready: Call, first: Any = None) -> Any:
+    """Calls the function with `first`, by default the context of this thread's settings, and the arguments."""
     args, function = ready.args, getattr(lib, ready.name)
+    first = settings.context() if first is None else first
     for to, pattern in ready.preset:
         _set_memory(to, pattern, args.stream)
     try:
         if args.stream:
-            call_in_order(args.stream, sources(ready.keep), function, settings.context(), byref(args))
+            call_in_order(args.stream, sources(ready.keep), function, first, byref(args))
         else:
-            call(function, settings.context(), byref(args))
+            call(function, first, byref(args))
     except errors.Error as error:
         _rename_in(error, "a" if ready.name == "tn_fft" else "x")
         raise

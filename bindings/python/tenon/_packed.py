@@ -6,8 +6,8 @@ from ctypes import byref, c_uint64
 
 from . import _abi, _dtypes, errors, settings
 from ._arrays import kind_of, reference, view
-from ._calls import Call, call_in_order, make, place, sources, target
-from ._handles import Handle, call, take
+from ._calls import Call, make, place, run, target
+from ._handles import Handle, take
 from ._library import lib, text
 from .operators import _matmul_call
 
@@ -49,21 +49,15 @@ class Packed:
                                  "this shape too")
         result, to = target(kind, a, ta, out, *self._of_result)
         args = _abi.MatmulArgs.from_buffer_copy(self._args)
+        if args.beta and out is None:
+            raise errors.invalid("beta: expected out too, the array that it multiplies, got none")
         args.a, args.out = reference(ta), reference(to)
         place(args, kind, a, ta)
         return Call("tn_matmul_packed", args, result, (ta, to, self._kept), (out,))
 
     def __call__(self, a: Any, *, out: Any = None) -> Any:
         """The product of `a`, which has the shape, the dtype and the device of the one that b was packed for."""
-        ready = self._ready(a, out)
-        if ready.args.stream:
-            call_in_order(ready.args.stream, sources(ready.keep), lib.tn_matmul_packed, self._handle.address,
-                          byref(ready.args))
-        else:
-            call(lib.tn_matmul_packed, self._handle.address, byref(ready.args))
-        if out is not None:
-            kind_of(out).wrote(out)
-        return ready.result
+        return run(self._ready(a, out), self._handle.address)
 
     @property
     def kernel(self) -> str:

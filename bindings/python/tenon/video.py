@@ -302,7 +302,6 @@ def without_empty(grid: TileGrid, x: Any) -> Any:
     """The tokens of dimension 1 in the order of slots; empty slots are 0."""
     tiled = grid.to_tiles(x)
     if not grid.is_whole:
-        tiled = tiled if tiled is not x else x + 0
         for n, size in enumerate(grid.sizes):
             tiled[:, n * grid.slots + size:(n + 1) * grid.slots] = 0
     return tiled

@@ -66,16 +66,16 @@ def _listed(value: Numbers) -> Any:
     return [value] if isinstance(value, (int, numpy.integer)) else value
 
 
-def _line(x: Any, n: Optional[int] = None, axis: int = -1, norm: Optional[str] = None, overwrite_x: bool = False,
+def _bind_1d(x: Any, n: Optional[int] = None, axis: int = -1, norm: Optional[str] = None, overwrite_x: bool = False,
           workers: Optional[int] = None, *, plan: Any = None) -> Dict[str, Any]:
-    """The arguments of a transform of one dimension, as tenon.fft has them."""
+    """Returns tenon.fft's arguments for a transform of one dimension."""
     _check_options(workers, plan)
     return {"a": x, "n": n, "axis": axis, "norm": norm}
 
 
-def _block(x: Any, s: Numbers = None, axes: Numbers = None, norm: Optional[str] = None, overwrite_x: bool = False,
+def _bind_nd(x: Any, s: Numbers = None, axes: Numbers = None, norm: Optional[str] = None, overwrite_x: bool = False,
            workers: Optional[int] = None, *, plan: Any = None) -> Dict[str, Any]:
-    """The same of several dimensions."""
+    """Returns tenon.fft's arguments for a transform of several dimensions."""
     _check_options(workers, plan)
     axes = _listed(axes)
     if axes is not None and len({one % max(x.ndim, 1) for one in axes}) < len(axes):
@@ -83,17 +83,17 @@ def _block(x: Any, s: Numbers = None, axes: Numbers = None, norm: Optional[str] 
     return {"a": x, "s": _listed(s), "axes": axes, "norm": norm}
 
 
-def _plane(x: Any, s: Numbers = None, axes: Numbers = (-2, -1), norm: Optional[str] = None, overwrite_x: bool = False,
+def _bind_2d(x: Any, s: Numbers = None, axes: Numbers = (-2, -1), norm: Optional[str] = None, overwrite_x: bool = False,
            workers: Optional[int] = None, *, plan: Any = None) -> Dict[str, Any]:
-    """The same of the last two dimensions."""
-    return _block(x, s, axes, norm, overwrite_x, workers, plan=plan)
+    """Returns tenon.fft's arguments for a transform of the last two dimensions."""
+    return _bind_nd(x, s, axes, norm, overwrite_x, workers, plan=plan)
 
 
 _FORMS: Dict[str, Callable[..., Dict[str, Any]]] = {
-    **dict.fromkeys(("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"), _line),
-    **dict.fromkeys(("fft2", "ifft2", "rfft2", "irfft2", "hfft2", "ihfft2"), _plane),
-    **dict.fromkeys(("fftn", "ifftn", "rfftn", "irfftn", "hfftn", "ihfftn"), _block)}
-_SIGNATURES: Dict[Any, Signature] = {form: signature(form) for form in (_line, _plane, _block)}
+    **dict.fromkeys(("fft", "ifft", "rfft", "irfft", "hfft", "ihfft"), _bind_1d),
+    **dict.fromkeys(("fft2", "ifft2", "rfft2", "irfft2", "hfft2", "ihfft2"), _bind_2d),
+    **dict.fromkeys(("fftn", "ifftn", "rfftn", "irfftn", "hfftn", "ihfftn"), _bind_nd)}
+_SIGNATURES: Dict[Any, Signature] = {form: signature(form) for form in (_bind_1d, _bind_2d, _bind_nd)}
 
 
 def __ua_function__(method: Any, args: Any, kwargs: Any) -> Any:

@@ -62,9 +62,9 @@ class VideoImpl(AttentionImpl):
             self._canvas = CANVASES.get(length)
         canvas = canvas or self._canvas
         if canvas is None:
-            raise errors.invalid(f"canvas: expected metadata with a canvas, or {', '.join(map(str, sorted({*CANVASES.values()})))} "
-                                 f"tokens; got {length or 'neither'}; give canvas=(frames, rows, columns) to the builder",
-                                 "attention")
+            raise errors.invalid("canvas: expected metadata with a canvas, or as many tokens as one of "
+                                 f"{', '.join(map(str, sorted({*CANVASES.values()})))} has, got {length or 'neither'}; "
+                                 "give canvas=(frames, rows, columns) to the builder", "attention")
         return video.grid_of(video.box_of("canvas", canvas), self.tile)
 
     def preprocess_qkv(self, qkv: Any, attn_metadata: Any) -> Any:

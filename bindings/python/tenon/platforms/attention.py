@@ -99,8 +99,8 @@ class AttentionImpl:
     def forward(self, query: Any, key: Any, value: Any, *given: Any, gate_compress: Any = None,
                 attn_metadata: Any = None) -> Any:
         """Attention of [batch, length, heads, size], in an array of the query's library. What is `given` is the metadata,
-        or, as upstream's sparse layers call it, a gate and the metadata. Tenon has no kernel with the branch that a gate
-        weighs: one that is not None is refused."""
+        or, as upstream's sparse layers call it, a gate and the metadata. Only VIDEO_SPARSE_ATTN accepts a gate that is not
+        None."""
         gate, metadata = given_of(given, gate_compress, attn_metadata)
         if gate is not None:
             raise errors.UnsupportedError(f"gate_compress: expected the compression branch of VIDEO_SPARSE_ATTN, got "
