@@ -1,7 +1,7 @@
 /* i8 and bf16 products compared with f32 products of the same size, all by the CPU's own kernels
- * and on the same number of threads: i8 by dot products of bytes is promised to be three times as
- * fast, and bf16 by bfmmla two and a half times. bf16 by AMX is also compared with oneDNN if that
- * is installed, and with PyTorch by bench/peers/bench_torch_matmul.py. Rows are called as the
+ * and on the same number of threads. The aims: i8 by dot products of bytes three times as fast as
+ * f32, bf16 by bfmmla two and a half times. bf16 by AMX is also compared with oneDNN if that is
+ * installed, and with PyTorch by bench/peers/bench_torch_matmul.py. Rows are called as the
  * dispatcher calls them. */
 #include "harness.h"
 #include "host.h"

@@ -60,6 +60,7 @@ SOURCES = (".c", ".h", ".inc", ".cu", ".cuh")
 PLACES = ("src", "include", "backends", "cli", "bindings")
 TOKEN = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.S)
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>|(\S+))', re.M)
+ISA_LIST = re.compile(r"\bISA\b[^)]*\bplain\b")
 MENTION = re.compile(r"\bsrc/([a-z0-9_]+)(?![\w.])")
 
 
@@ -197,9 +198,22 @@ def check_base_names(root):
     return faults
 
 
+def check_isa_lists(root):
+    """On aarch64 no set of instructions is called plain, and a list that names it cannot be configured there."""
+    faults = []
+    for folder, _, names in os.walk(os.path.join(root, "backends")):
+        for path in [os.path.join(folder, name) for name in names if name == "CMakeLists.txt"]:
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+            faults += ["%s:%d: names plain; expected ${tenon_isa_base}"
+                       % (os.path.relpath(path, root).replace(os.sep, "/"), text.count("\n", 0, match.end()) + 1)
+                       for match in ISA_LIST.finditer(text)]
+    return faults
+
+
 def check(root, exceptions):
     faults, note = check_folders(root)
-    return check_includes(root, exceptions) + check_base_names(root) + faults, note
+    return check_includes(root, exceptions) + check_base_names(root) + check_isa_lists(root) + faults, note
 
 
 # File of the violating tree, its text, and the complaint it must draw; None: none.
@@ -235,6 +249,8 @@ BROKEN = [
     ("backends/ref/own.c", '#include "deep/own.h"\n', None),
     ("backends/ref/app.c", "#include <tenon/base.h>\n", "a module includes tenon/module/*.h"),
     ("backends/other/far.c", '#include "../ref/row.h"\n', "a module includes tenon/module/*.h"),
+    ("backends/ref/CMakeLists.txt", "x(A ISA avx2 ${tenon_isa_base})\n", None),
+    ("backends/cpu/CMakeLists.txt", "x(A ISA avx2\n  plain)\n", ":2: names plain"),
     ("cli/main.c", '#include "args.h"\n#include "tenon/base.h"\n', None),
     ("cli/all.c", '#include "base/up.h"\n#include "os/sys.h"\n', None),
     ("cli/inside.c", '#include "base/alloc.h"\n', "cli/ includes the application's headers"),

@@ -77,11 +77,12 @@ static void mkl_refuses_what_it_cannot(void **state)
     (void)state;
     if (!is_here(mkl))
         skip();
-    assert_refuses(mkl, "fft:c64:shape=4x8x10,dims=2,out=f32,dir=inverse@cpu:0", "dims");
-    assert_refuses(mkl, "fft:f32:shape=4x10,dir=inverse@cpu:0", "direction");
-    assert_refuses(mkl, "fft:c64:shape=4x10,out=f32@cpu:0", "direction");
-    assert_refuses(mkl, "fft:c64:shape=4x10,si=-10;1@cpu:0", "si");
-    assert_refuses(mkl, "fft:c64:shape=4x10,si=0;1@cpu:0", "broadcast");
+    assert_refuses(mkl, "fft:c64:shape=4x8x10,dims=2,out=f32,dir=inverse@cpu:0",
+                   ": shape: dims: expected 1");
+    assert_refuses(mkl, "fft:f32:shape=4x10,dir=inverse@cpu:0", ": other: direction: expected 0");
+    assert_refuses(mkl, "fft:c64:shape=4x10,out=f32@cpu:0", ": other: direction: expected 1");
+    assert_refuses(mkl, "fft:c64:shape=4x10,si=-10;1@cpu:0", ": stride: si: expected 1");
+    assert_refuses(mkl, "fft:c64:shape=4x10,si=0;1@cpu:0", "does not support broadcast");
 }
 
 int main(void)

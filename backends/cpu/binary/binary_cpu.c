@@ -20,10 +20,7 @@ static tn_status admit_numbers(const tn_kernel_row *row, const tn_query *query, 
     (void)row;
     if (kind == TN_BINARY_ADD || kind == TN_BINARY_SUB || kind == TN_BINARY_MUL)
         return tni_cpu_admit_one_dtype(query, names, why);
-    (void)tn_refuse(why, TN_REFUSE_FEATURE, "kind", TN_BINARY_MUL, kind);
-    if (why)
-        tn_text_fit(why->text, sizeof why->text, "only add, sub and mul");
-    return TN_UNSUPPORTED;
+    return tni_cpu_reject_kind(why, TN_BINARY_MUL, kind, "only add, sub and mul");
 }
 
 /* Instruction set, its CPU requirements, bytes per microsecond of a core. */

@@ -41,8 +41,8 @@ typedef struct tni_fft_scheme {
     int64_t room;  /* bytes of ROOM, shared by all slices */
 } tni_fft_scheme;
 
-/* Numbers of a line's copy: of its transform or convolution and the further ones of a half spectrum, in whole
- * vectors. */
+/* Numbers that the copy of a line has room for, in whole vectors: those of its transform or of its
+ * convolution, and the two more of a half spectrum. */
 static inline int64_t tni_fft_stage_numbers(const tni_fft_split *split)
 {
     return ((split->m > split->n ? split->m : split->n) + 2 + 15) / 16 * 16;

@@ -85,11 +85,11 @@ static uint64_t workspace_real(const tn_query *query, const tni_mm_kernels *f32,
     const tni_mm_set *set = &kernels->packed;
     tni_mm_product product;
     tni_mm_describe(query->op, &product);
-    if (is_streamed(set, &product))
-        return tni_mm_stream_workspace(set, &product, query->threads);
     const uint64_t bytes = tni_mm_stream_packs(set, &product, 1)
-                               ? tni_mm_stream_workspace(set, &product, query->threads)
+                               ? tni_mm_stream_packed_workspace(set, &product, query->threads)
                                : 0;
+    if (is_streamed(set, &product))
+        return most_bytes(tni_mm_stream_workspace(set, &product, query->threads), bytes);
     if (tni_mm_is_thin(&product))
         return most_bytes(tni_mm_thin_workspace(&product), bytes);
     if (tni_mm_is_in_place(&product))
@@ -178,14 +178,15 @@ static uint64_t workspace_low(const tn_kernel_row *row, const tn_query *query)
     const tni_mm_set set = set_of(row);
     tni_mm_product product;
     tni_mm_describe(query->op, &product);
-    const bool packs = tni_mm_stream_packs(&set, &product, rows_to_pack(row));
-    const uint64_t bytes = packs ? tni_mm_stream_workspace(&set, &product, query->threads) : 0;
+    const uint64_t bytes = tni_mm_stream_packs(&set, &product, rows_to_pack(row))
+                               ? tni_mm_stream_packed_workspace(&set, &product, query->threads)
+                               : 0;
     if (thin_of(row) && tni_mm_low_is_thin(&product))
         return most_bytes(tni_mm_low_thin_workspace(thin_of(row), &product), bytes);
     if (tni_mm_low_is_narrow(&set, &product))
         return most_bytes(tni_mm_low_narrow_workspace(&set, &product), bytes);
     if (tni_mm_stream_suits(&set, &product))
-        return tni_mm_stream_workspace(&set, &product, query->threads);
+        return most_bytes(tni_mm_stream_workspace(&set, &product, query->threads), bytes);
     return most_bytes(tni_mm_packed_workspace(&set, &product, query->threads), bytes);
 }
 

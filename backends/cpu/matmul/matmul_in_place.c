@@ -558,15 +558,6 @@ static void rows_task(void *user, int64_t index)
     compute_plain(w->kernels, least(w->rows, p->m - row), p->n, w->vectors, &tile);
 }
 
-static void each(const work *w, int64_t count, tn_task *task)
-{
-    void *user = (void *)(uintptr_t)w;
-    if (count > 1)
-        w->run->host->parallel_for(w->run->host->self, count, task, user);
-    else
-        task(user, 0);
-}
-
 /* Maximum vectors of columns in a tile, and maximum rows of a tile with that many vectors. */
 static int64_t vectors_most(const tni_mm_kernels *kernels, bool narrow)
 {
@@ -615,14 +606,14 @@ static void share_out(work *w, double cost)
     w->group = run->threads > 1 ? (int64_t)(GRAIN_NS / cost) + 1 : p->matrices;
     if (w->group > 1 || cost < 2 * GRAIN_NS || run->threads < 2 ||
         p->matrices >= run->threads * TASKS_OF_A_THREAD) {
-        each(w, parts(p->matrices, w->group), group_task);
+        tni_mm_each(run->host, run->threads, parts(p->matrices, w->group), group_task, w);
         return;
     }
     if (is_by_rows(w)) {
         w->rows =
             parts(parts(p->m, (int64_t)run->threads * TASKS_OF_A_THREAD), w->height) * w->height;
         w->down = parts(p->m, w->rows);
-        each(w, p->matrices * w->down, rows_task);
+        tni_mm_each(run->host, run->threads, p->matrices * w->down, rows_task, w);
         return;
     }
     int64_t wanted = least((int64_t)(cost / GRAIN_NS), (int64_t)run->threads * TASKS_OF_A_THREAD);
@@ -630,7 +621,7 @@ static void share_out(work *w, double cost)
     w->rows =
         w->skinny ? p->m : parts(parts(p->m, parts(wanted, w->across)), w->height) * w->height;
     w->down = parts(p->m, w->rows);
-    each(w, p->matrices * w->down * w->across, part_task);
+    tni_mm_each(run->host, run->threads, p->matrices * w->down * w->across, part_task, w);
 }
 
 bool tni_mm_in_place_run(const tni_mm_kernels *kernels, const tni_mm_product *p, const tn_run *run)

@@ -103,9 +103,5 @@ void tni_mm_low_narrow_run(const tni_mm_set *set, const tni_mm_product *product,
     tni_mm_finish_make(product, set->acc, &w.finish);
     tni_mm_place(product, run, 0, &w.at);
     pack_b(&w);
-    if (count > 1 && run->threads > 1)
-        run->host->parallel_for(run->host->self, count, task, &w);
-    else
-        for (int64_t t = 0; t < count; t++)
-            task(&w, t);
+    tni_mm_each(run->host, run->threads, count, task, &w);
 }

@@ -126,10 +126,6 @@ void tni_mm_low_thin_run(const tni_mm_thin_set *set, tn_dtype acc, const tni_mm_
     for (int64_t i = 0; i < product->matrices; i++) {
         tni_mm_place(product, run, i, &w.at);
         lay(&w);
-        if (count > 1 && run->threads > 1)
-            run->host->parallel_for(run->host->self, count, task, &w);
-        else
-            for (int64_t t = 0; t < count; t++)
-                task(&w, t);
+        tni_mm_each(run->host, run->threads, count, task, &w);
     }
 }

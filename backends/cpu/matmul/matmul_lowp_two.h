@@ -21,12 +21,13 @@ enum { TILE_ROWS = 8, TILE_COLUMNS = 3 * LANES, STEP_UNITS = 2 };
 /* Adds the sums before, if any, and stores a vector of columns of a row. */
 INLINE void put_sums(const tile *t, int row, int j, bool whole, SUMS v)
 {
-    const char *from = t->from + row * t->from_row + j * (int)sizeof v;
-    char *to = t->to + row * t->to_row + j * (int)sizeof v;
     if (row >= t->rows)
         return;
-    if (t->from)
+    if (t->from) {
+        const char *from = t->from + row * t->from_row + j * (int)sizeof v;
         v += whole ? load_sums(from) : load_some_sums(from, t->last);
+    }
+    char *to = t->to + row * t->to_row + j * (int)sizeof v;
     if (whole)
         store_i32(to, (vi)v);
     else

@@ -30,16 +30,6 @@ typedef struct work {
     int64_t slot;  /* bytes of the accumulators of a task */
 } work;
 
-static void each(const work *w, int64_t count, tn_task *task)
-{
-    void *user = (void *)(uintptr_t)w;
-    if (w->threads > 1 && count > 1)
-        w->host->parallel_for(w->host->self, count, task, user);
-    else
-        for (int64_t i = 0; i < count; i++)
-            task(user, i);
-}
-
 static int64_t chunk_depth(const work *w, int64_t chunk)
 {
     return least(w->set->depth, w->depth - chunk * w->set->depth);
@@ -181,10 +171,11 @@ static void compute_slab(work *w)
     for (w->first = 0; w->first == 0 || w->first < k; w->first += step) {
         w->depth = least(step, k - w->first);
         if (w->depth > 0)
-            each(w, (w->a_pieces + w->b_pieces) * parts(w->depth, w->set->depth), pack_task);
+            tni_mm_each(w->host, w->threads,
+                        (w->a_pieces + w->b_pieces) * parts(w->depth, w->set->depth), pack_task, w);
         if (w->first == 0 || w->depth < step)
             cut_slab(w);
-        each(w, w->tasks, block_task);
+        tni_mm_each(w->host, w->threads, w->tasks, block_task, w);
     }
 }
 

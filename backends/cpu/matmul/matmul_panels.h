@@ -32,8 +32,8 @@ typedef struct tni_mm_pack {
     int64_t panel; /* bytes from panel to panel: tni_mm_panel of the set */
 } tni_mm_pack;
 
-/* Prefetches bytes at that distance, which are packed soon: processors do not foresee short pieces of rows that are far
- * apart. */
+/* Prefetches `bytes` bytes, `distance` after `from`, which are packed soon. Processors do not predict
+ * reads of short pieces of rows that are far apart. */
 static inline void tni_mm_fetch_ahead(const char *from, int64_t distance, int64_t bytes)
 {
     for (int64_t i = 0; i < bytes; i += 64)

@@ -49,4 +49,17 @@ static inline bool tni_mm_out_is(const tni_mm_product *product, tn_dtype acc)
 void tni_mm_place(const tni_mm_product *product, const tn_run *run, int64_t index,
                   tni_mm_matrix *out);
 
+/* Calls task(work, i) for all i below `count`: on the host's threads, or one after the other if there
+ * is nothing to share. */
+static inline void tni_mm_each(const tn_host *host, int32_t threads, int64_t count, tn_task *task,
+                               const void *work)
+{
+    void *user = (void *)(uintptr_t)work;
+    if (threads > 1 && count > 1)
+        host->parallel_for(host->self, count, task, user);
+    else
+        for (int64_t i = 0; i < count; i++)
+            task(user, i);
+}
+
 #endif

@@ -105,12 +105,19 @@ static int64_t room_of(const layout *cut, bool packed)
     return (packed ? 0 : cut->piece) + cut->sums;
 }
 
+uint64_t tni_mm_stream_packed_workspace(const tni_mm_set *set, const tni_mm_product *p,
+                                        int32_t threads)
+{
+    layout cut;
+    cut_product(set, p, 1, true, &cut);
+    return (uint64_t)(cut.chunks * cut.a_chunk + most(threads, 1) * room_of(&cut, true));
+}
+
 /* Fewer threads have wider strips, so each number of threads is tried: a run may get fewer. */
 uint64_t tni_mm_stream_workspace(const tni_mm_set *set, const tni_mm_product *p, int32_t threads)
 {
     layout cut;
-    cut_product(set, p, 1, true, &cut);
-    int64_t bytes = room_of(&cut, true) * most(threads, 1);
+    int64_t bytes = 0;
     for (int32_t i = 1; i <= most(threads, 1); i++) {
         cut_product(set, p, i, false, &cut);
         bytes = most(bytes, i * room_of(&cut, false));
@@ -205,16 +212,6 @@ static void strips_task(void *user, int64_t index)
         compute_strip(w, strip, room);
 }
 
-static void each(const work *w, int64_t count, int32_t threads, tn_task *task)
-{
-    void *user = (void *)(uintptr_t)w;
-    if (threads > 1 && count > 1)
-        w->run->host->parallel_for(w->run->host->self, count, task, user);
-    else
-        for (int64_t i = 0; i < count; i++)
-            task(user, i);
-}
-
 /* Cuts for the largest number of threads, at most `threads`, that fits the workspace. */
 static int32_t cut_within(work *w, int32_t threads)
 {
@@ -237,9 +234,10 @@ void tni_mm_stream_run(const tni_mm_set *set, const tni_mm_product *product, con
     tni_mm_finish_make(product, set->acc, &w.finish);
     for (int64_t i = 0; i < product->matrices; i++) {
         tni_mm_place(product, run, i, &w.at);
-        each(&w, w.cut.chunks, a_bytes < PARALLEL_BYTES ? 1 : threads, pack_a_task);
+        tni_mm_each(run->host, a_bytes < PARALLEL_BYTES ? 1 : threads, w.cut.chunks, pack_a_task,
+                    &w);
         atomic_store_explicit(&w.next, 0, memory_order_relaxed);
-        each(&w, least(threads, w.cut.strips), threads, strips_task);
+        tni_mm_each(run->host, threads, least(threads, w.cut.strips), strips_task, &w);
     }
 }
 
@@ -269,5 +267,5 @@ void tni_mm_stream_pack(const tni_mm_set *set, const tni_mm_product *product, co
     work w = {.set = set, .product = product, .run = run, .room = to};
     cut_product(set, product, 1, true, &w.cut);
     w.at.b = tn_operand(run, TN_MATMUL_B);
-    each(&w, w.cut.strips, run->threads, pack_strip_task);
+    tni_mm_each(run->host, run->threads, w.cut.strips, pack_strip_task, &w);
 }

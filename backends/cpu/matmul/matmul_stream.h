@@ -19,9 +19,11 @@ bool tni_mm_stream_suits(const tni_mm_set *set, const tni_mm_product *product);
  * the set reads more bytes from packed panels than from B itself. */
 bool tni_mm_stream_packs(const tni_mm_set *set, const tni_mm_product *product, int64_t rows_least);
 
-/* Bytes of workspace, also enough if B is packed beforehand. */
+/* Bytes of workspace, and those if B is packed beforehand. */
 uint64_t tni_mm_stream_workspace(const tni_mm_set *set, const tni_mm_product *product,
                                  int32_t threads);
+uint64_t tni_mm_stream_packed_workspace(const tni_mm_set *set, const tni_mm_product *product,
+                                        int32_t threads);
 
 /* Computes the product, with run->workspace of that size. run->packed is NULL, or what
  * tni_mm_stream_pack wrote. Cannot fail. */

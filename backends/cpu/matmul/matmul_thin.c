@@ -35,7 +35,7 @@ typedef struct work {
     tni_mm_matrix at;
     tni_mm_finish finish;
     bool transposed, narrow; /* layout of B */
-    bool parallel;
+    int32_t threads;
     int64_t chunks;        /* of k */
     int64_t strip, strips; /* columns of a task */
     int64_t group, groups; /* chunks of a task */
@@ -98,16 +98,6 @@ uint64_t tni_mm_thin_workspace(const tni_mm_product *p)
 {
     int64_t chunks = parts(p->k, TNI_MM_DEPTH);
     return (uint64_t)(x_bytes(p) + chunks * p->m * row_of(p->n, p->out.size) * p->out.size);
-}
-
-static void each(const work *w, int64_t count, tn_task *task)
-{
-    void *user = (void *)(uintptr_t)w;
-    if (w->parallel && count > 1)
-        w->run->host->parallel_for(w->run->host->self, count, task, user);
-    else
-        for (int64_t i = 0; i < count; i++)
-            task(user, i);
 }
 
 /* At most TNI_MM_THIN rows at a time; the part of B is in a cache for the next ones. */
@@ -217,7 +207,7 @@ static void cut(work *w)
     w->strips = parts(p->n, w->strip);
     w->group = w->transposed ? CHUNKS_TRANSPOSED : w->narrow ? CHUNKS_NARROW : 1;
     w->groups = parts(w->chunks, w->group);
-    w->parallel = w->run->threads > 1 && p->n * p->k >= PARALLEL_BYTES / p->b.size;
+    w->threads = p->n * p->k < PARALLEL_BYTES / p->b.size ? 1 : w->run->threads;
 }
 
 void tni_mm_thin_run(const tni_mm_kernels *kernels, const tni_mm_product *product,
@@ -231,7 +221,7 @@ void tni_mm_thin_run(const tni_mm_kernels *kernels, const tni_mm_product *produc
     for (int64_t i = 0; i < product->matrices; i++) {
         tni_mm_place(product, run, i, &w.at);
         lay_x(&w, room);
-        each(&w, w.strips * w.groups, sum_task);
-        each(&w, w.strips, finish_task);
+        tni_mm_each(run->host, w.threads, w.strips * w.groups, sum_task, &w);
+        tni_mm_each(run->host, w.threads, w.strips, finish_task, &w);
     }
 }

@@ -6,14 +6,6 @@
 static const tn_dtype numbers[] = {TN_F32, TN_F64, TN_BF16, TN_F16, TN_I8,  TN_I16, TN_I32,
                                    TN_I64, TN_U8,  TN_U16,  TN_U32, TN_U64, 0};
 
-static tn_status refuse_kind(tn_refusal *why, int32_t kind, const char *text)
-{
-    (void)tn_refuse(why, TN_REFUSE_FEATURE, "kind", TN_REDUCE_SUM, kind);
-    if (why)
-        tn_text_fit(why->text, sizeof why->text, text);
-    return TN_UNSUPPORTED;
-}
-
 /* Products can exceed the range of f64 where sums do not. */
 static tn_status admit_reduce(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
@@ -21,11 +13,13 @@ static tn_status admit_reduce(const tn_kernel_row *row, const tn_query *query, t
     const int32_t kind = TN_PARAMS(query->op, elementwise)->kind;
     (void)row;
     if (kind == TN_REDUCE_PROD)
-        return refuse_kind(why, kind, "products need a kernel with a wider range");
+        return tni_cpu_reject_kind(why, TN_REDUCE_SUM, kind,
+                                   "products need a kernel with a wider range");
     if (tni_cpu_is_real(query->op->operand[TN_ELEMENTWISE_IN].dtype))
         return tni_cpu_admit_reals(query, names, why);
-    return kind == TN_REDUCE_SUM ? tni_cpu_admit_one_dtype(query, names, why)
-                                 : refuse_kind(why, kind, "integers can be summed only");
+    return kind == TN_REDUCE_SUM
+               ? tni_cpu_admit_one_dtype(query, names, why)
+               : tni_cpu_reject_kind(why, TN_REDUCE_SUM, kind, "integers can be summed only");
 }
 
 /* Instruction set, its CPU requirements, bytes per microsecond of a core. */

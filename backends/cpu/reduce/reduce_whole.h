@@ -19,7 +19,7 @@ SUM_BLOCK(32)
 SUM_BLOCK(64)
 #undef SUM_BLOCK
 
-/* The sum of a strand; its bits above those of an element are of no meaning. */
+/* The sum of a strand. Only as many low bits as an element has are defined. */
 static uint64_t sum_row(const strand *s, int64_t size)
 {
     _Alignas(64) char room[NUMBER_BYTES];

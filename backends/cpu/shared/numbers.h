@@ -22,7 +22,8 @@ typedef struct wide_number {
     uint64_t halves[2];
 } wide_number;
 
-/* Moves elements; those of 16 bytes are not known to move_strided. */
+/* Moves elements of any size. move_strided has no case for 16 bytes: where sizes are not constants, compilers
+ * would warn that its callers' smaller arrays cannot hold them. */
 static inline void move_numbers(char *to, int64_t to_stride, const char *from, int64_t from_stride,
                                 int64_t n, int32_t size)
 {

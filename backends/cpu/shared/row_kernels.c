@@ -10,13 +10,24 @@ bool tni_cpu_is_real(tn_dtype dtype)
     return *real != 0;
 }
 
-tn_status tni_cpu_reject_dtype(tn_refusal *why, const char *what, tn_dtype needed, tn_dtype found,
-                               const char *text)
+static tn_status reject(tn_refusal *why, int32_t code, const char *what, int64_t needed,
+                        int64_t found, const char *text)
 {
-    (void)tn_refuse(why, TN_REFUSE_DTYPE, what, needed, found);
+    (void)tn_refuse(why, code, what, needed, found);
     if (why)
         tn_text_fit(why->text, sizeof why->text, text);
     return TN_UNSUPPORTED;
+}
+
+tn_status tni_cpu_reject_dtype(tn_refusal *why, const char *what, tn_dtype needed, tn_dtype found,
+                               const char *text)
+{
+    return reject(why, TN_REFUSE_DTYPE, what, needed, found, text);
+}
+
+tn_status tni_cpu_reject_kind(tn_refusal *why, int32_t needed, int32_t found, const char *text)
+{
+    return reject(why, TN_REFUSE_FEATURE, "kind", needed, found, text);
 }
 
 tn_status tni_cpu_admit_one_dtype(const tn_query *query, const char *const *names, tn_refusal *why)

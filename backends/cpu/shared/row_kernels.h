@@ -24,6 +24,9 @@ extern const tn_dtype tni_cpu_reals[]; /* f32, f64, bf16, f16; ends with 0 */
 tn_status tni_cpu_reject_dtype(tn_refusal *why, const char *what, tn_dtype needed, tn_dtype found,
                                const char *text);
 
+/* The same for an operator's kind. */
+tn_status tni_cpu_reject_kind(tn_refusal *why, int32_t needed, int32_t found, const char *text);
+
 bool tni_cpu_is_real(tn_dtype dtype); /* whether tni_cpu_reals has it */
 
 /* Admits operands of one dtype. `names` are those of the operands. */

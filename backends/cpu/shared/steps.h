@@ -1,4 +1,4 @@
-/* For loops whose sums fill the registers of Arm. */
+/* Steps of loops whose sums take up nearly all vector registers of Arm. */
 #ifndef TENON_BACKENDS_CPU_STEPS_H
 #define TENON_BACKENDS_CPU_STEPS_H
 
@@ -6,7 +6,7 @@
 
 #if defined(__aarch64__)
 
-/* The compiler does not move loads of what follows before this, for which it would spill sums. */
+/* Loads that follow are not moved before this: they would take registers from the sums. */
 #define STEP_ENDS() __asm__ volatile("" ::: "memory")
 
 /* sum + x[lane] y; `lane` is a constant. */

@@ -14,8 +14,8 @@ array([[3., 3., 3., 3.],
 from __future__ import annotations
 
 # The operators, which are names of the package too. Before the imports, because these may look for a name in the package.
-__all__ = ["attention", "attention_backward", "attention_merge", "attention_sparse", "binary", "cast", "copy", "fill", "layer_norm",
-           "matmul", "permute", "reduce", "rms_norm", "rotary", "softmax", "unary"]
+__all__ = ["attention", "attention_backward", "attention_merge", "attention_sparse", "binary", "cast", "copy", "fill",
+           "layer_norm", "matmul", "permute", "reduce", "rms_norm", "rotary", "softmax", "unary"]
 
 from ctypes import addressof, byref, c_int32, c_void_p, sizeof
 from ctypes import cast as cast_address

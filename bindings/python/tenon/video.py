@@ -56,6 +56,8 @@ class TileGrid:
     [0, 1, 3, 4, 2, 5, 2, 2]
     >>> list(grid.places)                                  # the slot of each token
     [0, 1, 4, 2, 3, 5]
+    >>> list(grid.empty)                                   # the empty slots
+    [6, 7]
     """
 
     def __init__(self, canvas: Sequence[int], tile: Sequence[int]) -> None:
@@ -65,6 +67,7 @@ class TileGrid:
         if self.tiles * self.slots > _given.INT32[1]:
             raise errors.invalid(f"canvas: expected at most {_given.INT32[1]} slots, got {self.tiles * self.slots}")
         self.tokens, self.places, self.sizes = array("q"), array("q", bytes(8 * self.length)), array("i")
+        self.empty = array("q")
         for at in product(*map(range, self.counts)):
             self._add_tile([range(n * t, min((n + 1) * t, c)) for n, t, c in zip(at, self.tile, self.canvas)])
 
@@ -74,12 +77,13 @@ class TileGrid:
         for slot, token in enumerate(inside, len(self.tokens)):
             self.places[token] = slot
         self.tokens.extend(inside + inside[:1] * (self.slots - len(inside)))
+        self.empty.extend(range(len(self.tokens) - self.slots + len(inside), len(self.tokens)))
         self.sizes.append(len(inside))
 
     @property
     def is_whole(self) -> bool:
         """Whether no slot is empty."""
-        return self.tiles * self.slots == self.length
+        return not self.empty
 
     def to_tiles(self, x: Any) -> Any:
         """The tokens of dimension 1 in the order of slots; empty slots repeat a token of their tile."""
@@ -111,10 +115,14 @@ def is_torch(x: Any) -> bool:
 def take(x: Any, index: array[int]) -> Any:
     """Rows of dimension 1."""
     if is_torch(x):
-        import torch
-
-        return x.index_select(1, torch.frombuffer(index, dtype=torch.int64).to(x.device))
+        return x.index_select(1, _torch_index(index, x))
     return x.take(memoryview(index), axis=1)
+
+
+def _torch_index(index: array[int], x: Any) -> Any:
+    import torch
+
+    return torch.frombuffer(index, dtype=torch.int64).to(x.device)
 
 
 def _table(numbers: array[int], *shape: int) -> memoryview:
@@ -301,9 +309,11 @@ def like(x: Any, numbers: array[int]) -> Any:
 def without_empty(grid: TileGrid, x: Any) -> Any:
     """The tokens of dimension 1 in the order of slots; empty slots are 0."""
     tiled = grid.to_tiles(x)
-    if not grid.is_whole:
-        for n, size in enumerate(grid.sizes):
-            tiled[:, n * grid.slots + size:(n + 1) * grid.slots] = 0
+    if grid.is_whole:
+        return tiled
+    if is_torch(x):
+        return tiled.index_fill_(1, _torch_index(grid.empty, x), 0)
+    tiled[:, memoryview(grid.empty)] = 0
     return tiled
 
 

@@ -9,8 +9,8 @@ typedef struct tni_mkl_version { /* MKLVersion */
     char *product_status, *build, *processor, *platform;
 } tni_mkl_version;
 
-/* Fourier transforms (DFTI). Results are 0 or an error; parameters after `which` have the type that it
- * has in the vendor's page. */
+/* Fourier transforms (DFTI). Results are 0 or an error. After `which`, `set` expects a long for integers,
+ * a double for scales, and a pointer to long for strides. */
 typedef struct tni_mkl_dfti {
     long (*create_1d_f32)(void **out, int domain, long length);
     long (*create_1d_f64)(void **out, int domain, long length);

@@ -1,7 +1,8 @@
 /* fft by MKL's DFTI. A plan keeps two of its descriptors: one for a single transform, one for several of
  * the batch's last dimension. Each thread computes a part of the batch with them. */
+#include "../../fft/fft_plan.h"
+#include "../../shared/sizes.h"
 #include "mkl.h"
-#include "tenon/module/op/fft.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -36,17 +37,6 @@ typedef struct fft_plan {
     bool backward;
 } fft_plan;
 
-static int64_t bytes_of(tn_dtype dtype)
-{
-    return dtype == TN_F32 ? 4 : dtype == TN_C128 ? 16 : 8;
-}
-
-static bool is_double(const tn_op *op)
-{
-    const tn_dtype in = op->operand[TN_FFT_IN].dtype;
-    return in == TN_F64 || in == TN_C128;
-}
-
 static void find_batch(const tn_op *op, batch *out)
 {
     const tn_layout *in = &op->operand[TN_FFT_IN], *to = &op->operand[TN_FFT_OUT];
@@ -70,20 +60,20 @@ static tn_status admit(const tn_kernel_row *row, const tn_query *query, tn_refus
                                                                               "out.alignment"};
     const tn_op *op = query->op;
     const tn_fft_op *fft = TN_PARAMS(op, fft);
-    const int64_t least = is_double(op) ? 8 : 4;
+    const int64_t bytes = tni_fft_is_wide(op) ? 8 : 4;
     (void)row;
-    /* MKL takes half spectra of several dimensions for those of real numbers, and reads only a part of
-     * the planes at both ends. */
+    /* With several dimensions, MKL assumes a half spectrum that real numbers have, and does not read the
+     * redundant elements. Tenon's definition uses all of them. */
     if (fft->kind == TN_FFT_COMPLEX_TO_REAL && fft->dims > 1)
         return tn_refuse(why, TN_REFUSE_SHAPE, "dims", 1, fft->dims);
-    /* It has one direction for each kind with real numbers. */
+    /* For real numbers MKL has forward transforms to, and backward transforms from, half spectra only. */
     if (fft->kind != TN_FFT_COMPLEX &&
         (fft->direction == TN_FFT_FORWARD) != (fft->kind == TN_FFT_REAL_TO_COMPLEX))
         return tn_refuse(why, TN_REFUSE_OTHER, "direction", !fft->direction, fft->direction);
     for (int32_t i = 0; i < TN_FFT_OPERANDS; i++) {
         const tn_layout *layout = &op->operand[i];
-        if (layout->alignment < least)
-            return tn_refuse(why, TN_REFUSE_ALIGNMENT, alignments[i], least, layout->alignment);
+        if (layout->alignment < bytes)
+            return tn_refuse(why, TN_REFUSE_ALIGNMENT, alignments[i], bytes, layout->alignment);
         for (int32_t d = 0; d < layout->rank; d++) {
             if (layout->stride[d] < 1 && layout->shape[d] > 1)
                 return tn_refuse(why, TN_REFUSE_STRIDE, strides[i], 1, layout->stride[d]);
@@ -120,9 +110,10 @@ static long create(const tni_mkl_dfti *dfti, const tn_op *op, void **out)
     for (int32_t d = 0; d < fft->dims; d++)
         lengths[d] = (long)fft->length[d];
     if (fft->dims == 1)
-        return (is_double(op) ? dfti->create_1d_f64 : dfti->create_1d_f32)(out, domain, lengths[0]);
-    return (is_double(op) ? dfti->create_nd_f64 : dfti->create_nd_f32)(out, domain, fft->dims,
-                                                                       lengths);
+        return (tni_fft_is_wide(op) ? dfti->create_1d_f64 : dfti->create_1d_f32)(out, domain,
+                                                                                 lengths[0]);
+    return (tni_fft_is_wide(op) ? dfti->create_nd_f64 : dfti->create_nd_f32)(out, domain, fft->dims,
+                                                                             lengths);
 }
 
 /* A descriptor of `count` transforms along the last dimension of the batch; *out is NULL on failure. */
@@ -206,9 +197,9 @@ static tn_status make_plan(const tn_run *run, void **out, uint64_t *out_bytes, t
         release_plan(run, plan);
         return status;
     }
-    /* The library does not tell what its tables have. */
+    /* An estimate: MKL does not report the size of its tables. */
     *out_bytes = sizeof *plan + (uint64_t)(plan->several ? 2 : 1) * 2 * (uint64_t)fft->points *
-                                    (is_double(run->op) ? 16 : 8);
+                                    (tni_fft_is_wide(run->op) ? 16 : 8);
     *out = plan;
     return TN_OK;
 }
@@ -225,8 +216,10 @@ static long compute(const job *j, void *descriptor, int64_t in, int64_t out)
 {
     const tni_mkl_dfti *dfti = &((const tni_mkl *)j->run->library)->dfti;
     const tn_op *op = j->run->op;
-    char *from = (char *)tn_operand(j->run, TN_FFT_IN) + in * bytes_of(op->operand[0].dtype);
-    char *to = (char *)tn_operand(j->run, TN_FFT_OUT) + out * bytes_of(op->operand[1].dtype);
+    const tn_layout *operand = op->operand;
+    char *from = tn_operand(j->run, TN_FFT_IN), *to = tn_operand(j->run, TN_FFT_OUT);
+    from += in * dtype_bytes(operand[TN_FFT_IN].dtype);
+    to += out * dtype_bytes(operand[TN_FFT_OUT].dtype);
     if (op->uses & TN_FFT_USES_IN_PLACE)
         return (j->plan->backward ? dfti->backward : dfti->forward)(descriptor, from);
     return (j->plan->backward ? dfti->backward : dfti->forward)(descriptor, from, to);
@@ -299,14 +292,16 @@ static bool is_slow(int64_t n)
     return n > 1;
 }
 
-/* On one core, as the figures of cpu.fft.avx512, beside which it was measured (docs/benchmarks.md): it is
- * faster, except at lengths that it is slow at, and for lines beyond the second cache. Tenon's kernels
- * also share a single transform among threads, which it does not. */
+/* In the units of cpu.fft.avx512, with which it was compared on one core (docs/benchmarks.md): MKL is
+ * faster, except at the lengths of is_slow, and for lines larger than the second cache. 0.64, the speed
+ * without AVX-512, is an estimate that was not measured. MKL does not share a single transform among
+ * threads here; Tenon's kernels do. */
 static double cost(const tn_kernel_row *row, const tn_query *query)
 {
     const tn_fft_op *fft = TN_PARAMS(query->op, fft);
     const bool wide = query->cpu_features & TN_CPU_BIT(AVX512F);
-    const double size = (is_double(query->op) ? 16.0 : 8.0) / (fft->kind == TN_FFT_COMPLEX ? 1 : 2);
+    const double size =
+        (tni_fft_is_wide(query->op) ? 16.0 : 8.0) / (fft->kind == TN_FFT_COMPLEX ? 1 : 2);
     const double points = (double)fft->points, numbers = points * (double)fft->batch;
     double speed = fft->dims == 1 && points * size > 0x1p22 ? 0.73 : 1, alone = 1;
     for (int32_t d = 0; d < fft->dims; d++)

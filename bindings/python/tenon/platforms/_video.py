@@ -81,7 +81,8 @@ class VideoImpl(AttentionImpl):
         for name in ("attn_mask", "is_causal"):
             given = getattr(metadata, name, None)
             if given is not None and given is not False:
-                raise errors.UnsupportedError(f"{name}: expected none for {self.backend}, got one", "unsupported", "attention")
+                raise errors.UnsupportedError(f"{name}: expected none for {self.backend}, got one", "unsupported",
+                                              "attention")
         if is_differentiated(query, key, value):
             raise errors.UnsupportedError(f"query: {self.backend} has no gradients yet; expected tensors that require none, "
                                           "or torch.no_grad()", "unsupported", "attention")
