@@ -44,27 +44,6 @@ static inline bool tni_at_is_packed(const tni_at_set *set, const tni_at_problem 
            problem->v.element != problem->v.size;
 }
 
-/* The panels of a unit; `v` is V itself if it is not packed. */
-typedef struct tni_at_panels {
-    char *k, *v;
-    uint8_t *nonfinite; /* of each panel of keys: whether some of its values are not finite */
-} tni_at_panels;
-
-/* The memory of a task. */
-typedef struct tni_at_desk {
-    char *q;
-    char *room;
-    char *bias;
-    tni_at_state state; /* of all rows of a task */
-} tni_at_desk;
-
-tni_at_desk tni_at_desk_at(const tni_at_layout *layout, char *memory);
-
-/* Packs panels `first` to `end` of a unit's keys. */
-void tni_at_pack_panels(const tni_at_set *set, const tni_at_problem *problem,
-                        const tni_at_layout *layout, const tni_at_unit *unit, int64_t first,
-                        int64_t end, const tni_at_panels *to, char *room);
-
 /* Sets a state to its initial value. */
 void tni_at_state_clear(const tni_at_set *set, int64_t rows, const tni_at_state *state);
 

@@ -1,7 +1,7 @@
 #include "attention_sparse_pass.h"
 
-#include "../attention/attention_layout.h"
 #include "../attention/attention_share.h"
+#include "../attention/attention_stack.h"
 #include "../matmul/matmul_blocking.h"
 #include "../shared/sizes.h"
 
@@ -70,9 +70,7 @@ static tni_at_unit unit_of(const plan *p, int64_t b, int64_t group)
 static tni_at_panels panels_of(const plan *p, int64_t unit)
 {
     const tni_at_layout *l = &p->layout;
-    char *packed = p->packed + (unit - p->first) * l->packed;
-    return (tni_at_panels){packed, packed + l->k_bytes,
-                           (uint8_t *)packed + l->k_bytes + l->v_bytes};
+    return tni_at_panels_at(l, p->packed + (unit - p->first) * l->packed, NULL);
 }
 
 /* Packs some panels of a unit. */
@@ -96,44 +94,11 @@ typedef struct piece {
 /* A tile of queries while it visits its keys, and the pieces that the next step will visit. */
 typedef struct tile {
     const plan *plan;
-    tni_at_unit unit; /* a head */
-    int64_t row, rows;
-    int64_t panels; /* of rows, of about equal height */
-    const char *q;
-    int64_t q_row;
-    tni_at_panels at;
-    tni_at_desk desk;
+    tni_at_stack stack; /* of a unit that is a head */
     int64_t first, end; /* keys that any row sees by position */
     piece pieces[PIECES_MOST];
     int64_t count;
 } tile;
-
-static int64_t panel_row(const tile *t, int64_t n)
-{
-    const int64_t whole = t->plan->set->whole;
-    return least(parts(t->rows, whole) * n / t->panels * whole, t->rows);
-}
-
-/* The step of panel n of the rows. */
-static tni_at_step panel_step(const tile *t, int64_t n)
-{
-    const tni_at_layout *l = &t->plan->layout;
-    const tni_at_state *state = &t->desk.state;
-    const int64_t at = panel_row(t, n), real = t->plan->set->real;
-    return (tni_at_step){.problem = &t->plan->rows,
-                         .unit = &t->unit,
-                         .row = t->row + at,
-                         .rows = panel_row(t, n + 1) - at,
-                         .q = t->q + at * t->q_row,
-                         .q_row = t->q_row,
-                         .v_panel = l->v_panel,
-                         .v_line = l->v_line,
-                         .room = t->desk.room,
-                         .state = {.most = (char *)state->most + at * real,
-                                   .sums = (char *)state->sums + at * t->plan->set->lanes * real,
-                                   .values = (char *)state->values + at * l->value_row * real,
-                                   .value_row = l->value_row}};
-}
 
 static void put_bias(const tni_at_set *set, char *to, int64_t first, int64_t end, double value)
 {
@@ -165,42 +130,21 @@ static void set_bias(const tile *t, tni_at_step *s)
     const bool window = at->left >= 0 || at->right >= 0;
     const bool whole =
         t->count == 1 && t->pieces[0].from == s->key && t->pieces[0].to == s->key + s->keys;
-    s->bias = NULL;
-    s->bias_row = 0;
     if (whole &&
-        (!window || tni_at_all_seen(&t->plan->rows, &t->unit, s->row, s->rows, s->key, s->keys)))
+        (!window || tni_at_all_seen(s->problem, s->unit, s->row, s->rows, s->key, s->keys)))
         return;
-    s->bias = t->desk.bias;
+    s->bias = t->stack.desk.bias;
     s->bias_row = window ? t->plan->layout.block : 0;
     for (int64_t r = 0; r < (window ? s->rows : 1); r++)
-        write_bias(t, s, s->row + r, t->desk.bias + r * s->bias_row * t->plan->set->real);
-}
-
-static bool any_set(const uint8_t *flags, int64_t count)
-{
-    for (int64_t i = 0; i < count; i++) {
-        if (flags[i])
-            return true;
-    }
-    return false;
+        write_bias(t, s, s->row + r, t->stack.desk.bias + r * s->bias_row * t->plan->set->real);
 }
 
 /* Visits the collected pieces, and forgets them. */
 static void visit_pieces(tile *t)
 {
-    const tni_at_layout *l = &t->plan->layout;
-    const int64_t panel = t->plan->set->keys;
-    if (t->count == 0)
-        return;
-    const int64_t key = t->pieces[0].from / panel * panel;
-    const int64_t keys = round_up(t->pieces[t->count - 1].to - key, panel);
-    for (int64_t n = 0; n < t->panels; n++) {
-        tni_at_step s = panel_step(t, n);
-        s.key = key;
-        s.keys = keys;
-        s.k = t->at.k + key / panel * l->k_panel;
-        s.v = t->at.v + key * l->v_line;
-        s.nonfinite = any_set(t->at.nonfinite + key / panel, keys / panel);
+    for (int64_t n = 0; t->count > 0 && n < t->stack.panels; n++) {
+        tni_at_step s = tni_at_stack_step(&t->stack, n);
+        tni_at_stack_keys(&t->stack, t->pieces[0].from, t->pieces[t->count - 1].to, &s);
         set_bias(t, &s);
         t->plan->set->step(&s);
     }
@@ -231,54 +175,18 @@ static void add_keys(tile *t, int64_t from, int64_t to)
     }
 }
 
-static void pack_queries(const tile *t)
-{
-    const tni_at_problem *p = &t->plan->rows;
-    const char *from[TNI_AT_ROWS_MOST];
-    for (int64_t n = 0; n < t->panels; n++) {
-        const int64_t first = panel_row(t, n), rows = panel_row(t, n + 1) - first;
-        for (int64_t r = 0; r < rows; r++)
-            from[r] = tni_at_row(p, &t->unit, &p->q, t->row + first + r);
-        t->plan->set->pack_rows(from, p->q.element, p->at->size, rows,
-                                t->desk.q + first * t->q_row);
-    }
-}
-
 /* Visits the listed blocks of block n of the queries of a head. */
-static void visit_blocks(tile *t, int64_t head, int64_t n)
+static void visit_blocks(tile *t, int64_t n)
 {
     const plan *p = t->plan;
+    const int64_t b = t->stack.unit->b;
     tn_sparse_row row;
-    tn_attention_sparse_row(p->run, t->unit.b, head, n, &row);
+    tn_attention_sparse_row(p->run, b, t->stack.unit->group, n, &row);
     for (int64_t block; (block = tn_attention_sparse_next(&row)) >= 0;) {
         const int64_t from = block * p->sparse->block_keys;
-        add_keys(t, from, from + tn_attention_sparse_size(p->run, t->unit.b, block));
+        add_keys(t, from, from + tn_attention_sparse_size(p->run, b, block));
     }
     visit_pieces(t);
-}
-
-/* Computes the rows of a tile, whose queries are in block n. */
-static void compute_tile(tile *t, int64_t n)
-{
-    const plan *p = t->plan;
-    const tni_at_set *set = p->set;
-    const bool copied = p->layout.q_bytes > 0;
-    t->panels = parts(t->rows, set->rows);
-    t->q_row = p->layout.q_row;
-    t->q = copied ? t->desk.q : tni_at_row(&p->rows, &t->unit, &p->rows.q, t->row);
-    if (set->begin)
-        set->begin();
-    tni_at_state_clear(set, t->rows, &t->desk.state);
-    if (copied)
-        pack_queries(t);
-    tni_at_reach(&p->rows, &t->unit, t->row, t->rows, &t->first, &t->end);
-    visit_blocks(t, t->unit.group, n);
-    for (int64_t i = 0; i < t->panels; i++) {
-        const tni_at_step s = panel_step(t, i);
-        set->finish(&s);
-    }
-    if (set->end)
-        set->end();
 }
 
 /* Computes a tile of a unit: the last ones first, because with a causal mask they see most. */
@@ -295,14 +203,22 @@ static void tile_item(void *user, int64_t item, int64_t slot)
     const int64_t begin = n * p->sparse->block_queries + part * l->task_rows;
     const int64_t end =
         least(least((n + 1) * p->sparse->block_queries, at->queries), begin + l->task_rows);
+    const tni_at_unit of = unit_of(p, unit / at->groups, unit % at->groups * heads + head);
     tile t = {.plan = p,
-              .unit = unit_of(p, unit / at->groups, unit % at->groups * heads + head),
-              .row = begin,
-              .rows = end - begin,
-              .at = panels_of(p, unit),
-              .desk = tni_at_desk_at(l, p->tasks + slot * l->slot)};
-    if (t.rows > 0)
-        compute_tile(&t, n);
+              .stack = {.set = p->set,
+                        .problem = &p->rows,
+                        .layout = l,
+                        .unit = &of,
+                        .row = begin,
+                        .rows = end - begin,
+                        .at = panels_of(p, unit),
+                        .desk = tni_at_desk_at(l, p->tasks + slot * l->slot)}};
+    if (begin >= end)
+        return;
+    tni_at_stack_begin(&t.stack);
+    tni_at_reach(&p->rows, &of, begin, end - begin, &t.first, &t.end);
+    visit_blocks(&t, n);
+    tni_at_stack_end(&t.stack);
 }
 
 uint64_t tni_sparse_workspace(const tni_at_set *set, const tn_op *op, int32_t threads)
