@@ -82,7 +82,12 @@ def check_attribute(key, holder, last):
     other = other_than(key, value)
     assert value == settings.get(key)
     setattr(holder, last, other)
-    assert getattr(holder, last) == settings.get(key) == other
+    assert getattr(holder, last) == other
+    if key == "cuda.cufft_plan_cache.max_size" and backends.cuda.is_available():
+        assert settings.get(key) == value  # the device has a limit of its own
+        setattr(holder, last, value)
+        return
+    assert settings.get(key) == other
     assert settings.origin(key).startswith("process")
 
 
