@@ -9,7 +9,6 @@ ratios and the median; each is timed in 5 rounds only.
 """
 
 import ctypes
-import itertools
 import statistics
 import sys
 import tempfile
@@ -50,6 +49,7 @@ CASES = (
     ("four-index transformation", "pqrs,pi,qj->ijrs", (16, 16, 16, 16), (16, 16), (16, 16)),
 )
 VIEWS = ("diagonal", "transpose")
+SAMPLE = 5e-3  # seconds, about
 
 
 class InC:
@@ -64,31 +64,11 @@ class InC:
             raise RuntimeError(self.err.message)
 
 
-def repeated(call, times):
-    def operation():
-        for _ in itertools.repeat(None, times):
-            call()
-    return operation
-
-
-def fit(call):
-    call()
-    call()
-    return max(1, int(5e-3 / max(pairs.seconds(call), 1e-7)))
-
-
 def compare(name, ours, rival_name, rival, aim, rounds=11):
-    times = (fit(ours), fit(rival))
-    spread = float("inf")
-    for _ in range(2):
-        taken = pairs.measure(repeated(ours, times[0]), repeated(rival, times[1]), rounds=rounds)
-        spread = pairs.spread_of(taken[0], taken[2])
-        if spread <= pairs.WIDEST:
-            break
-    us = [statistics.median(side) * 1e6 / n for side, n in zip(taken, times)]
-    ratio = statistics.median(b / times[1] / (a / times[0]) for a, b in zip(taken[0], taken[1]))
-    print(f"{name:<26} ours {us[0]:9.1f} us  {rival_name} {us[1]:9.1f} us  ratio {ratio:6.2f}  "
-          f"A/A spread {100 * spread:4.1f} %  aim >= {aim:g}  {pairs.verdict(ratio, spread, aim)}", flush=True)
+    mine, its, ratio, spread, words = pairs.judge(pairs.sampled(ours, SAMPLE), pairs.sampled(rival, SAMPLE), aim,
+                                                  rounds=rounds, repeats=2)
+    print(f"{name:<26} ours {1e6 * mine:9.1f} us  {rival_name} {1e6 * its:9.1f} us  ratio {ratio:6.2f}  "
+          f"A/A spread {100 * spread:4.1f} %  aim >= {aim:g}  {words}", flush=True)
     return ratio
 
 
@@ -169,10 +149,8 @@ def measure_all(how):
         dtype = shapes.pop() if isinstance(shapes[-1], str) else usual
         operands = make_operands(random, shapes, dtype)
         path = ["einsum_path", *tenon.einsum_path(equation, *operands)[0]]
-        in_c = InC(equation, operands)
-        times = fit(in_c)
-        us = 1e6 / times * statistics.median(pairs.seconds(repeated(in_c, times)) for _ in range(9))
-        print(f"{name:<26} {equation}; in C {us:9.1f} us")
+        in_c = pairs.sampled(InC(equation, operands), SAMPLE)
+        print(f"{name:<26} {equation}; in C {1e6 * statistics.median(in_c() for _ in range(9)):9.1f} us")
         optimize = path if len(operands) > 2 else len(operands) > 1
         views = name in VIEWS
         compare(name, lambda: tenon.einsum(equation, *operands), "NumPy",

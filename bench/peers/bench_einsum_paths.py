@@ -31,6 +31,9 @@ except ImportError:
     cotengrust = None
 
 
+SAMPLE = 4e-3  # seconds, about
+
+
 def symbol(number):
     return chr(97 + number) if number < 26 else chr(0xC0 + number)
 
@@ -64,31 +67,12 @@ class Ours:
             raise RuntimeError(self.err.message)
 
 
-def repeated(call, times):
-    """An operation that calls so often and returns the processor time of this thread: others may be busy."""
-    def operation():
-        start = time.thread_time_ns()
-        for _ in itertools.repeat(None, times):
-            call()
-        return (time.thread_time_ns() - start) / 1e9
-    return operation
-
-
-def fit(call):
-    """How many calls fill some milliseconds."""
-    call()
-    return max(1, int(4e-3 / max(pairs.seconds(call), 1e-7)))
-
-
 def compare(ours, rival, aim):
-    """Microseconds of both, the ratio, the spread of ours, and the verdict."""
-    times = (fit(ours), fit(rival))
-    slow = pairs.seconds(rival) > 0.5
-    taken = pairs.measure(repeated(ours, times[0]), repeated(rival, times[1]), rounds=3 if slow else 11)
-    spread = pairs.spread_of(taken[0], taken[2])
-    us = [statistics.median(side) * 1e6 / n for side, n in zip(taken, times)]
-    ratio = statistics.median(b / times[1] / (a / times[0]) for a, b in zip(taken[0], taken[1]))
-    return us[0], us[1], ratio, spread, pairs.verdict(ratio, spread, aim)
+    """Microseconds of both, the ratio, the spread of ours, and the verdict; of processor time of this thread."""
+    rounds = 3 if pairs.seconds(rival) > 0.5 else 11
+    samples = [pairs.sampled(call, SAMPLE, time.thread_time_ns) for call in (ours, rival)]
+    mine, its, *found = pairs.judge(*samples, aim, rounds=rounds, repeats=1)
+    return 1e6 * mine, 1e6 * its, *found
 
 
 def counted(equation, shapes, path):

@@ -2,12 +2,11 @@
 
     python3 bench/peers/bench_fft.py BUILD [KERNEL] [DTYPE:SHAPE[:DIMS]]...
 
-With a KERNEL, such as cpu.fft.mkl, that kernel is the rival of what Tenon chooses without it. c8 and c16 are complex, f4 and f8 real (rfft). All on one thread, whose processor time is measured, so that other work on the
-machine disturbs little. Ours is the call of C with arguments that are there already, through ctypes, which takes about a
-microsecond of it; the rivals are called as Python calls them.
+With a KERNEL, such as cpu.fft.mkl, that kernel is the rival of what Tenon chooses without it. c8 and c16 are complex, f4 and
+f8 real (rfft). All on one thread, whose processor time is measured. Ours is the call of C with arguments that are there
+already, through ctypes, which takes about a microsecond of it; the rivals are called as Python calls them.
 """
 
-import itertools
 import math
 import os
 import sys
@@ -33,24 +32,6 @@ CASES = ("c8:64", "c8:1024", "c8:65536", "c8:1048576", "c8:4194304", "c8:64x1024
          "f4:1048576", "f4:64x1024", "f8:64x1024", "f4:1024x1024:2")
 SAMPLE = 2e-3  # seconds, about
 PRIME = 1.2    # the aim for 1009 and 10007
-
-
-def repeated(operation, times):
-    """Seconds of processor time that a call takes, from so many."""
-    def run():
-        start = time.thread_time_ns()
-        for _ in itertools.repeat(None, times):
-            operation()
-        return (time.thread_time_ns() - start) / 1e9 / times
-    return run
-
-
-def sampled(operation):
-    """As many calls as fill a sample."""
-    times = 1
-    while (taken := times * repeated(operation, times)()) < SAMPLE / 2:
-        times = max(2 * times, min(int(times * SAMPLE / max(taken, 1e-9)), 64 * times))
-    return repeated(operation, times)
 
 
 def ours(name, array, out, rule=""):
@@ -103,8 +84,9 @@ def main():
         found = [(kernel, ours(name, array, out, f"require:{kernel}"), 1)] if kernel else rivals(name, array)
         mine = ours(name, array, out, f"forbid:{kernel}" if kernel else "")
         for rival_name, rival, aim in found:
-            pairs.compare(case, flops(array, 2 if dims else 1), sampled(mine), rival_name, sampled(rival), aim,
-                          "GFLOP/s", rounds=15)
+            samples = [pairs.sampled(call, SAMPLE, time.thread_time_ns) for call in (mine, rival)]
+            pairs.compare(case, flops(array, 2 if dims else 1), samples[0], rival_name, samples[1], aim, "GFLOP/s",
+                          rounds=15)
 
 
 if __name__ == "__main__":

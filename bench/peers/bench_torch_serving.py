@@ -105,16 +105,12 @@ class Bench:
         times = max(1, round(SAMPLE / max(self.seconds(theirs, 1), 1e-7)))
         sides = (lambda: self.seconds(ours, times)), (lambda: self.seconds(theirs, times))
         for rounds in (ROUNDS, AGAIN):
-            taken = pairs.measure(*sides, rounds=rounds)
-            spread = pairs.spread_of(taken[0], taken[2])
+            mine, its, ratio, spread, verdict = pairs.judge(*sides, aim, rounds=rounds, repeats=1)
             if spread <= pairs.WIDEST:
                 break
-        ratio = statistics.median(b / a for a, b in zip(taken[0], taken[1]))
-        us = [statistics.median(side) * 1e6 for side in taken]
         self.ratios.append(ratio)
-        verdict = pairs.verdict(ratio, spread, aim)
         self.below += verdict == "not reached"
-        print(f"    {name:<46} ours {us[0]:10.1f} us  PyTorch {us[1]:10.1f} us  ratio {ratio:5.2f}  "
+        print(f"    {name:<46} ours {1e6 * mine:10.1f} us  PyTorch {1e6 * its:10.1f} us  ratio {ratio:5.2f}  "
               f"A/A {100 * spread:4.1f} %  {verdict}", flush=True)
 
     def end(self, table, aim):

@@ -6,6 +6,7 @@ from itself. A figure is reached at its aim less the spread. A spread above 5 % 
 most REPEATS times; then the figure is "not measurable here".
 """
 
+import itertools
 import statistics
 import time
 
@@ -19,6 +20,25 @@ def seconds(operation, pause=0):
     start = time.perf_counter_ns()
     told = operation()
     return told if isinstance(told, float) else (time.perf_counter_ns() - start) / 1e9
+
+
+def repeated(call, times, clock=time.perf_counter_ns):
+    """An operation of so many calls that returns the seconds of one. With time.thread_time_ns these are processor time of
+    this thread, which other work on the machine disturbs little."""
+    def operation():
+        start = clock()
+        for _ in itertools.repeat(None, times):
+            call()
+        return (clock() - start) / 1e9 / times
+    return operation
+
+
+def sampled(call, sample, clock=time.perf_counter_ns):
+    """The same, of as many calls as take about so many seconds."""
+    times = 1
+    while (taken := times * repeated(call, times, clock)()) < sample / 2:
+        times = max(2 * times, min(int(times * sample / max(taken, 1e-9)), 64 * times))
+    return repeated(call, times, clock)
 
 
 def measure(ours, rival, pause=0, rounds=ROUNDS):
@@ -47,6 +67,18 @@ def verdict(ratio, spread, aim):
     return "reached" if ratio >= aim * (1 - spread) else "not reached"
 
 
+def judge(ours, rival, aim, pause=0, rounds=ROUNDS, repeats=REPEATS):
+    """Median seconds of ours and of the rival, the ratio, the spread, and the verdict. Measured again where the spread is
+    too wide, at most so many times."""
+    for _ in range(repeats):
+        taken = measure(ours, rival, pause, rounds)
+        spread = spread_of(taken[0], taken[2])
+        if spread <= WIDEST:
+            break
+    ratio = statistics.median(b / a for a, b in zip(taken[0], taken[1]))
+    return statistics.median(taken[0]), statistics.median(taken[1]), ratio, spread, verdict(ratio, spread, aim)
+
+
 def compare(name, work, ours, rival_name, rival, aim, unit="GB/s", pause=0,
             rounds=ROUNDS):
     """Prints one row. `work` is what an operation does, in billionths of the unit; `rival` is None where it is
@@ -55,15 +87,6 @@ def compare(name, work, ours, rival_name, rival, aim, unit="GB/s", pause=0,
         print(f"{name:<52} lacking: {rival_name}  aim ratio >= {aim:g}  "
               "not reached: the rival is lacking", flush=True)
         return
-    spread = float("inf")
-    for _ in range(REPEATS):
-        taken = measure(ours, rival, pause, rounds)
-        spread = spread_of(taken[0], taken[2])
-        if spread <= WIDEST:
-            break
-    ratio = statistics.median(b / a for a, b in zip(taken[0], taken[1]))
-    rates = [work / statistics.median(side) / 1e9 for side in taken]
-    print(f"{name:<52} ours {rates[0]:6.2f} {unit}  {rival_name} {rates[1]:6.2f} {unit}  "
-          f"ratio {ratio:.2f}  A/A spread {100 * spread:4.1f} %  aim ratio >= {aim:g}  "
-          f"{verdict(ratio, spread, aim)}",
-          flush=True)
+    mine, its, ratio, spread, words = judge(ours, rival, aim, pause, rounds)
+    print(f"{name:<52} ours {work / mine / 1e9:6.2f} {unit}  {rival_name} {work / its / 1e9:6.2f} {unit}  "
+          f"ratio {ratio:.2f}  A/A spread {100 * spread:4.1f} %  aim ratio >= {aim:g}  {words}", flush=True)
