@@ -56,6 +56,8 @@ void tni_at_read(const tn_op *op, const tn_run *run, tni_at_problem *out)
         op->kind == TN_OP_ATTENTION && op->operand[TN_ATTENTION_STARTS_Q].dtype != TN_DTYPE_NONE;
     out->natural = at->softcap != 0 || (out->mask.dtype && out->mask.dtype != TN_BOOL) ||
                    !(at->scale > 0 && at->scale < 1e30);
+    out->excludes_keys = out->mask.dtype || at->left >= 0 || at->right >= 0 || at->dropout != 0 ||
+                         op->kind == TN_OP_ATTENTION_SPARSE;
 }
 
 void tni_at_unit_read(const tni_at_problem *p, int64_t index, tni_at_unit *out)

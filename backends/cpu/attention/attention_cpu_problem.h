@@ -30,6 +30,7 @@ typedef struct tni_at_problem {
     int64_t units;
     bool packed;  /* sequences are concatenated, each with its own number of queries */
     bool natural; /* scores are not just products times a positive number: softcap, float mask */
+    bool excludes_keys; /* keys may not count for some rows: mask, window, dropout, listed blocks */
 } tni_at_problem;
 
 typedef struct tni_at_unit {

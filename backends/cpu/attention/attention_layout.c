@@ -48,14 +48,13 @@ static bool q_stays(const tni_at_set *set, const tni_at_problem *p)
            p->q.row == p->at->size * p->q.size;
 }
 
-/* V is read in place too, in whole vectors, if weights are 0 only because of their scores: then its
- * values need not be finite. */
+/* V is read in place too, in whole vectors, if all keys count for all rows: then its values need not
+ * be finite. */
 static bool v_stays(const tni_at_set *set, const tni_at_problem *p)
 {
     const tn_attention_op *at = p->at;
     return set->in_place && p->v.element == p->v.size && p->v.row == at->value_size * p->v.size &&
-           at->value_size % (set->columns / 2) == 0 && at->page == 0 && !p->mask.dtype &&
-           at->dropout == 0 && at->left < 0 && at->right < 0;
+           at->value_size % (set->columns / 2) == 0 && at->page == 0 && !p->excludes_keys;
 }
 
 void tni_at_layout_panels(const tni_at_set *set, const tni_at_problem *p, tni_at_layout *out)

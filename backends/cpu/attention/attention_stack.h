@@ -49,7 +49,7 @@ void tni_at_stack_begin(tni_at_stack *stack);
 tni_at_step tni_at_stack_step(const tni_at_stack *stack, int64_t n);
 
 /* Gives the step the panels that keys `from` to `to` are in. */
-void tni_at_stack_keys(const tni_at_stack *stack, int64_t from, int64_t to, tni_at_step *io_step);
+void tni_at_stack_keys(const tni_at_stack *stack, int64_t from, int64_t to, tni_at_step *step);
 
 /* Writes out and lse of the rows. */
 void tni_at_stack_end(const tni_at_stack *stack);

@@ -42,7 +42,6 @@ static bool make_plan(const tni_at_set *set, const tn_op *op, const tn_run *run,
     tni_at_read(op, run, &out->keys);
     out->rows = out->keys;
     out->rows.sharers = 1;
-    out->keys.mask.dtype = TN_BOOL; /* so that V is packed: its excluded keys may be NaN */
     tni_at_layout_panels(set, &out->keys, l);
     const int64_t block = least(out->sparse->block_queries, most(1, at->queries));
     out->tiles = parts(block, (int64_t)set->rows * set->panels);
