@@ -4,9 +4,8 @@
 
 #include <math.h>
 
-/* Maximum bytes of the panels of a unit that a task packs for itself, and of all units that are
- * packed together. */
-enum { ALONE_BYTES = 1 << 20, WAVE_BYTES = 32 << 20 };
+/* Maximum bytes of the panels of a unit that a task packs for itself. */
+enum { ALONE_BYTES = 1 << 20 };
 /* Tasks per thread; bytes that a task packs. */
 enum { TASKS_OF_A_THREAD = 4, PIECE_BYTES = 128 << 10 };
 
@@ -103,16 +102,20 @@ static void cut_rows(const tni_at_set *set, const tni_at_problem *p, int32_t thr
     out->row_tasks = parts(rows, out->task_rows);
 }
 
+bool tni_at_sizes_fit(const tn_attention_op *at)
+{
+    const double width = (double)at->size + (double)at->value_size + 64;
+    const double rows = (double)at->queries * (double)at->heads;
+    return (double)at->keys * width < 1e15 && rows * width < 1e15;
+}
+
 bool tni_at_layout_make(const tni_at_set *set, const tni_at_problem *p, int32_t threads,
                         tni_at_layout *out)
 {
-    const tn_attention_op *at = p->at;
-    const double width = (double)at->size + (double)at->value_size + 64;
-    const double rows = (double)at->queries * (double)at->heads;
     *out = (tni_at_layout){0};
-    if (!((double)at->keys * width < 1e15 && rows * width < 1e15))
+    if (!tni_at_sizes_fit(p->at))
         return false;
-    if (p->units == 0 || !tni_at_is_packed(set, p, at->queries * p->sharers))
+    if (p->units == 0 || !tni_at_is_packed(set, p, p->at->queries * p->sharers))
         return true;
     tni_at_layout_panels(set, p, out);
     out->alone = out->packed <= ALONE_BYTES &&
@@ -121,7 +124,8 @@ bool tni_at_layout_make(const tni_at_set *set, const tni_at_problem *p, int32_t 
     tni_at_layout_desk(set, p, out);
     out->slots = least(most(1, threads), out->alone ? p->units : p->units * out->row_tasks);
     out->slot = out->desk + (out->alone ? out->packed : 0);
-    out->wave = least(p->units, most(parts(threads, out->row_tasks), WAVE_BYTES / out->packed));
+    out->wave =
+        least(p->units, most(parts(threads, out->row_tasks), TNI_AT_WAVE_BYTES / out->packed));
     out->wave = most(1, out->wave);
     out->bytes = out->slots * out->slot + (out->alone ? 0 : out->wave * out->packed);
     return true;

@@ -25,6 +25,12 @@ typedef struct tni_at_layout {
     int64_t bytes;                /* total; 0 if no unit is computed from panels */
 } tni_at_layout;
 
+/* Bytes of all units that are packed together: the target. */
+enum { TNI_AT_WAVE_BYTES = 32 << 20 };
+
+/* Returns false if the number of bytes of a layout would overflow. */
+bool tni_at_sizes_fit(const tn_attention_op *at);
+
 /* Returns false if the number of bytes overflows. */
 bool tni_at_layout_make(const tni_at_set *set, const tni_at_problem *problem, int32_t threads,
                         tni_at_layout *out);

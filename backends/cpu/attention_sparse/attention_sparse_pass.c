@@ -7,9 +7,6 @@
 
 #include <math.h>
 
-/* Maximum bytes of all units that are packed together. */
-enum { WAVE_BYTES = 32 << 20 };
-
 /* Maximum pieces of keys that one step visits. */
 enum { PIECES_MOST = 64 };
 
@@ -35,9 +32,7 @@ static bool make_plan(const tni_at_set *set, const tn_op *op, const tn_run *run,
     *out = (plan){.set = set, .run = run, .sparse = TN_PARAMS(op, attention_sparse)};
     const tn_attention_op *at = &out->sparse->at;
     tni_at_layout *l = &out->layout;
-    const double width = (double)at->size + (double)at->value_size + 64;
-    const double rows = (double)at->queries * (double)at->heads;
-    if (!((double)at->keys * width < 1e15 && rows * width < 1e15))
+    if (!tni_at_sizes_fit(at))
         return false;
     tni_at_read(op, run, &out->keys);
     out->rows = out->keys;
@@ -51,7 +46,7 @@ static bool make_plan(const tni_at_set *set, const tn_op *op, const tn_run *run,
     tni_at_layout_desk(set, &out->rows, l);
     l->slots = least(most(1, threads), most(1, out->keys.units * most(out->items, l->pieces)));
     l->slot = l->desk;
-    l->wave = most(1, least(out->keys.units, WAVE_BYTES / most(1, l->packed)));
+    l->wave = most(1, least(out->keys.units, TNI_AT_WAVE_BYTES / most(1, l->packed)));
     l->bytes = l->slots * l->slot + l->wave * l->packed;
     return true;
 }
