@@ -72,11 +72,6 @@ template <int WHICH> DEVICE int await_turn(const cuda_attention_args &args, work
     return slot * SLOT;
 }
 
-DEVICE u32 pair_of(f32 first, f32 second)
-{
-    return narrowed<IN>(first).bits | (u32)narrowed<IN>(second).bits << 16;
-}
-
 /* Two elements of a query. */
 DEVICE u32 read_pair(const cuda_attention_args &args, const IN *row, int column)
 {
@@ -159,8 +154,8 @@ DEVICE void weigh(const cuda_attention_args &args, const worker &w, rows &r, int
         }
         r.greatest[h] = high;
         r.sum[h] = r.sum[h] * less[h] + sum;
-        weights[h] = pair_of(kept[0], kept[1]);
-        weights[h + 2] = pair_of(kept[2], kept[3]);
+        weights[h] = narrow_pair(kept[0], kept[1]);
+        weights[h + 2] = narrow_pair(kept[2], kept[3]);
     }
 }
 

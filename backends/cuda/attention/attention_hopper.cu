@@ -146,27 +146,6 @@ struct rows {
     const u8 *mask[2];
 };
 
-DEVICE f32 exp2_of(f32 x)
-{
-    f32 y;
-    asm volatile("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-}
-
-/* Two elements of 16 bits; the first is in the lower half. */
-DEVICE u32 narrow_pair(f32 first, f32 second)
-{
-    u32 both;
-    asm("cvt.rn." DTYPE "x2.f32 %0, %1, %2;" : "=r"(both) : "f"(second), "f"(first));
-    return both;
-}
-DEVICE f32 widen_one(u16 bits)
-{
-    IN one;
-    one.bits = bits;
-    return widened<IN>(one);
-}
-
 /* Whether the mask lets the row see a key, and what it adds to the score, times log2(e). */
 DEVICE bool read_mask(const hopper_args &args, const u8 *row, int key, f32 &bias)
 {
@@ -174,7 +153,7 @@ DEVICE bool read_mask(const hopper_args &args, const u8 *row, int key, f32 &bias
     bias = 0;
     if (MASK == 1)
         return *one != 0;
-    const f32 found = MASK == 2 ? *(const f32 *)one : widen_one(*(const u16 *)one);
+    const f32 found = MASK == 2 ? *(const f32 *)one : widen_bits(*(const u16 *)one);
     bias = fmaxf(found * 1.44269504088896341f, -GREATEST); /* only minus infinity excludes */
     bias = found != found ? found : bias;
     return found != NOTHING;
@@ -287,7 +266,7 @@ DEVICE f32 value_at(u32 v, int key, int column)
     u16 bits;
     at ^= (at >> 3) & 0x70;
     asm volatile("ld.shared.u16 %0, [%1];" : "=h"(bits) : "r"(v + at));
-    return widen_one(bits);
+    return widen_bits(bits);
 }
 
 /* As add_values, for a tile with values that are not finite: key by key, without excluded ones. */
@@ -306,7 +285,7 @@ DEVICE void add_values_by_key(const hopper_args &args, f32 (&sums)[VALUES / 2], 
 #pragma unroll
         for (int h = 0; h < 2; h++) {
             const u32 pair = __shfl_sync(0xFFFFFFFFu, mine[at / 8 * 2 + h], at % 8 / 2, 4);
-            const f32 weight = widen_one((u16)(at % 2 ? pair >> 16 : pair));
+            const f32 weight = widen_bits(at % 2 ? pair >> 16 : pair);
             f32 bias;
             if (key + at >= r.end[h] || key + at < r.from[h] || (MASK && !read_mask(args, r.mask[h], key + at, bias)))
                 continue;
@@ -539,7 +518,7 @@ DEVICE void write_rows(const hopper_args &args, const row_tile &at, int row, con
         sum += __shfl_xor_sync(0xFFFFFFFFu, sum, 2);
         if (args.at.sinks_kind)
             sink = 1.44269504088896341f * (args.at.sinks_kind == 2 ? ((const f32 *)args.at.sinks)[at.head * args.at.sinks_stride]
-                                                              : widen_one(((const u16 *)args.at.sinks)[at.head * args.at.sinks_stride]));
+                                                              : widen_bits(((const u16 *)args.at.sinks)[at.head * args.at.sinks_stride]));
         const f32 maximum = r.greatest[h] == NOTHING ? NOTHING : r.greatest[h] * scale;
         const f32 greatest = fmaxf(maximum, sink), reference = greatest == NOTHING ? 0 : greatest;
         const f32 share = exp2_of(maximum - reference), all = sum * share + exp2_of(sink - reference);

@@ -1,12 +1,5 @@
 /* Products of a warp's weights with rows in shared memory, for attention on tensor cores: 16 rows at a time, `pitch` bytes
  * apart. A lane has the weights as left operands (mma.cuh) and the sums of SIDES tiles of 16. */
-DEVICE f32 widen_bits(u32 bits)
-{
-    IN one;
-    one.bits = (u16)bits;
-    return widened<IN>(one);
-}
-
 /* Returns whether one of COUNT rows of WIDE elements is not finite. */
 template <int WIDE, int COUNT> DEVICE bool find_nonfinite(const u8 *rows, int pitch, int lane)
 {

@@ -14,9 +14,9 @@ static const cuda_text text_of_instructions = CUDA_TEXT(hopper_cuh, "hopper.cuh"
 static const cuda_text text_of_schedule = CUDA_TEXT(hopper_schedule_h, "hopper_schedule.h");
 static const cuda_text text_of_args = CUDA_TEXT(hopper_args_h, "hopper_args.h");
 static const cuda_text text_of_kernel = CUDA_TEXT(attention_hopper_cu, "attention_hopper.cu");
-static const cuda_unit hopper_unit = {{&cuda_text_of_args, &cuda_text_of_attention_args,
-                                       &cuda_text_of_common, &text_of_instructions,
-                                       &text_of_schedule, &text_of_args, &text_of_kernel}};
+static const cuda_unit hopper_unit = {
+    {&cuda_text_of_args, &cuda_text_of_attention_args, &cuda_text_of_common, &cuda_text_of_mma,
+     &text_of_instructions, &text_of_schedule, &text_of_args, &text_of_kernel}};
 
 typedef struct plan {
     hopper_variant variant;

@@ -1,5 +1,5 @@
-/* Instructions of Hopper GPUs (sm_90a): products of warpgroups, copies of tiles, barriers in shared memory. Addresses in
- * shared memory are 32-bit. DTYPE is the operands' type in PTX: "f16" or "bf16".
+/* Instructions of Hopper GPUs (sm_90a): products of warpgroups, copies of tiles, barriers in shared memory. Must follow mma.cuh,
+ * and uses its DTYPE and its addresses in shared memory.
  *
  * A warpgroup is 128 threads. Its products are asynchronous: between wgmma_begin and the wait for their group, the
  * accumulators and registers that they read must not be touched.
@@ -100,8 +100,6 @@ DEVICE u64 tile_of(u32 address, u32 leading)
 
 template <int COUNT> DEVICE void take_registers() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(COUNT)); }
 template <int COUNT> DEVICE void give_registers() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(COUNT)); }
-
-DEVICE u32 shared_address(const void *p) { return (u32)__cvta_generic_to_shared(p); }
 
 DEVICE void barrier_init(u32 barrier, u32 count)
 {

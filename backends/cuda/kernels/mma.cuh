@@ -1,6 +1,6 @@
 /* Instructions of tensor cores of capability 8.0 and later: products of a warp, reads of their operands from shared memory,
- * and copies to shared memory that run ahead. DTYPE is the operands' type in PTX: "f16" or "bf16". Addresses in shared
- * memory are 32-bit.
+ * and copies to shared memory that run ahead; and conversions, which hopper.cuh's kernels use too. IN is the operands' type,
+ * and DTYPE its name in PTX: "f16" or "bf16". Addresses in shared memory are 32-bit.
  *
  * With g = lane / 4 and x = lane % 4, a lane has of the 16 by 8 sums, in this order, row g, columns 2 x and 2 x + 1, and
  * row g + 8, the same columns; of the left operand, 16 by 16, pairs of a row: row g, columns 2 x, 2 x + 1; row g + 8, the
@@ -66,3 +66,11 @@ DEVICE void copy_commit() { asm volatile("cp.async.commit_group;" ::: "memory");
 template <int LEFT> DEVICE void copy_wait() { asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory"); }
 
 #endif
+
+/* Converts an element of 16 bits, the lower half of `bits`. */
+DEVICE f32 widen_bits(u32 bits)
+{
+    IN one;
+    one.bits = (u16)bits;
+    return widened<IN>(one);
+}
