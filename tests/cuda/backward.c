@@ -112,8 +112,7 @@ static void blocks_fit_a_multiprocessor(void **state)
                 assert_true(shared <= LEAST || size > SMALL || values > SMALL);
                 assert_true(resident * (int)cuda_backward_threads(&variant) * PER_THREAD <=
                             REGISTERS);
-                assert_true(variant.width % variant.columns == 0 &&
-                            shape.padded_rows % variant.width == 0);
+                assert_true(shape.padded_rows % variant.width == 0);
                 assert_true(all >= (of_keys ? 300 : 77 * 3) && shape.padded_rows % side == 0);
                 sums[0] += part == BACKWARD_DK_DV || part == BACKWARD_DK;
                 sums[1] += part == BACKWARD_DK_DV || part == BACKWARD_DV;

@@ -331,7 +331,7 @@ static void gradients_are_for_tensor_cores_and_spill_little(void **state)
         const int scores = variant.size + (part == BACKWARD_DV ? 0 : variant.values);
         const int sums = (part == BACKWARD_DV ? 0 : variant.size) +
                          (part == BACKWARD_DK_DV || part == BACKWARD_DV ? variant.values : 0);
-        const int least = variant.tiles * variant.columns / 8 * (scores + sums) / STEP;
+        const int least = variant.width / 8 * (scores + sums) / STEP;
         if (products < least || stack > STACK_MOST)
             fail_msg("%s for %s: %d products of tensor cores, at least %d are needed; %d bytes of "
                      "stack",

@@ -18,7 +18,7 @@ template <int WIDE, int COUNT> DEVICE bool find_nonfinite(const u8 *rows, int pi
 
 /* sums += weights . rows, by tensor cores. */
 template <int WIDE, int SIDES>
-DEVICE void add_rows(u32 rows, int pitch, int lane, const u32 (&weights)[SIDES][4], f32 (&sums)[SIDES][WIDE / 8][4])
+DEVICE void add_rows(u32 rows, int pitch, int lane, const u32 (*weights)[4], f32 (*sums)[WIDE / 8][4])
 {
 #pragma unroll
     for (int d = 0; d < WIDE / 16; d++) {
@@ -34,8 +34,7 @@ DEVICE void add_rows(u32 rows, int pitch, int lane, const u32 (&weights)[SIDES][
 
 /* As add_rows, row by row without those whose weight is UNCOUNTED, for rows that are not finite. */
 template <int WIDE, int SIDES>
-DEVICE void add_counted_rows(const u8 *rows, int pitch, int lane, const u32 (&weights)[SIDES][4],
-                             f32 (&sums)[SIDES][WIDE / 8][4])
+DEVICE void add_counted_rows(const u8 *rows, int pitch, int lane, const u32 (*weights)[4], f32 (*sums)[WIDE / 8][4])
 {
     enum { UNCOUNTED_BITS = 0x8000 };
 #pragma unroll

@@ -1,6 +1,6 @@
 /* Backward pass of attention on tensor cores of capability 8.0 and later. There are two kernels, one for dQ and one for dK and
  * dV (OF_KEYS), for great heads one for each of these. A block has rows of its own side, queries or keys, and loops over the
- * other side, WIDTH rows at a time, which it copies ahead; each warp computes the gradients of 16 TILES own rows alone. So
+ * other side, WIDTH rows at a time, which it copies ahead; each warp computes the gradients of 16 own rows alone. So
  * each gradient is summed by one thread in a fixed order; in return, scores are computed twice.
  *
  * With x the operand of the first product (Q and K) and y that of the second one (dOut and V), for each tile:
@@ -12,11 +12,10 @@
  * The sums of products stay in registers and are the left operands of the second products, rounded to 16 bits.
  *
  * The kernel for dQ must run first: it writes the numbers of each row, which the other one reads. HEAD and VALUES are the
- * head sizes, rounded up to 16; COLUMNS is how many rows of the other side a warp computes at once; HELD is 1 if the own
- * operands stay in registers; DROPOUT says whether weights are dropped. */
+ * head sizes, rounded up to 16; HELD is 1 if the own operands stay in registers; DROPOUT says whether weights are dropped. */
 enum {
     THREADS = WARPS * WARP,
-    WARP_ROWS = 16 * TILES,
+    WARP_ROWS = 16,
     SIDE = WARP_ROWS * WARPS,
     X_PITCH = (HEAD / DECODE_CHUNK + 1) * 16,
     Y_PITCH = (VALUES / DECODE_CHUNK + 1) * 16,
@@ -26,10 +25,10 @@ enum {
     STAGE_STATES_AT = STAGE_Y_AT + WIDTH * Y_PITCH,
     STAGE = STAGE_STATES_AT + WIDTH * BACKWARD_STATE,
     OWN_STATES_AT = STAGES_AT + BACKWARD_STAGES * STAGE,
-    PER_ROW = THREADS / SIDE > 0 ? THREADS / SIDE : 1 /* threads that share a row's dot product */
+    PER_ROW = THREADS / SIDE /* threads that share a row's dot product */
 };
-static_assert(STAGE % 16 == 0 && STAGES_AT % 16 == 0 && WIDTH % COLUMNS == 0, "copies are of 16 bytes");
-static_assert(PER_ROW <= 2 && THREADS <= SIDE * PER_ROW, "each row has its threads");
+static_assert(STAGE % 16 == 0 && STAGES_AT % 16 == 0, "copies are of 16 bytes");
+static_assert(PER_ROW == 2, "a row's threads add their sums by one exchange");
 
 #define LOG2_E 1.44269504088896341f
 
@@ -46,12 +45,12 @@ struct worker {
     int group, lane, first;
     u32 x, y;
     bool none; /* an own row saw nothing */
-    state of[TILES][2];
+    state of[2];
 };
 
 /* Own operands in registers. */
 struct own_rows {
-    u32 x[TILES][HELD ? HEAD / 16 : 1][4], y[TILES][HELD ? VALUES / 16 : 1][4];
+    u32 x[HELD ? HEAD / 16 : 1][4], y[HELD ? VALUES / 16 : 1][4];
 };
 
 /* Starts copies of COUNT rows that are `step` elements apart, of `from` and up to before the row `end`: rows beyond and elements
@@ -137,7 +136,7 @@ DEVICE void make_states(const cuda_gradient_args &args, const worker &w, int fir
     const cuda_attention_args &of = args.of;
     const int row = (int)threadIdx.x / PER_ROW;
     const view v = view_of(of, w.s, w.group, first + row);
-    const bool is = row < SIDE && v.query < w.s.queries;
+    const bool is = v.query < w.s.queries;
     state mine = {nothing(), 0}, kept = {0, 0};
     if (is) {
         const IN *out = (const IN *)of.out + query_at(w.s, v, of.out_stride);
@@ -150,9 +149,8 @@ DEVICE void make_states(const cuda_gradient_args &args, const worker &w, int fir
         }
         mine.lse = ((const f32 *)of.lse)[query_at(w.s, v, of.lse_stride)] * LOG2_E;
     }
-    if (PER_ROW == 2)
-        mine.delta += __shfl_xor_sync(0xFFFFFFFFu, mine.delta, 1);
-    if (row >= SIDE || threadIdx.x % PER_ROW != 0)
+    mine.delta += __shfl_xor_sync(0xFFFFFFFFu, mine.delta, 1);
+    if (threadIdx.x % PER_ROW != 0)
         return;
     const i64 lot = (i64)w.s.b * of.groups + w.group;
     ((state *)args.delta)[lot * args.padded_rows + first + row] = mine;
@@ -164,42 +162,36 @@ DEVICE void read_states(worker &w, const state *from)
 {
     bool none = false;
 #pragma unroll
-    for (int i = 0; i < 2 * TILES; i++) {
-        w.of[i / 2][i % 2] = from[i * 8 + w.lane / 4];
-        none = none || w.of[i / 2][i % 2].lse == nothing();
+    for (int i = 0; i < 2; i++) {
+        w.of[i] = from[i * 8 + w.lane / 4];
+        none = none || w.of[i].lse == nothing();
     }
     w.none = __any_sync(0xFFFFFFFFu, none);
 }
-template <int SIZE, int PITCH, int N> DEVICE void hold(const worker &w, u32 from, u32 (&to)[TILES][N][4])
+template <int PITCH, int N> DEVICE void hold(const worker &w, u32 from, u32 (&to)[N][4])
 {
 #pragma unroll
-    for (int i = 0; i < TILES * N; i++)
-        read_matrices(to[i / N][i % N], from + i / N * 16 * PITCH + decode_values_at(PITCH, w.lane, i % N));
+    for (int i = 0; i < N; i++)
+        read_matrices(to[i], from + decode_values_at(PITCH, w.lane, i));
 }
 
-/* sums += own rows . COLUMNS rows of the other side. */
+/* sums += own rows . WIDTH rows of the other side. */
 template <int SIZE, int PITCH, int N>
-DEVICE void multiply(const worker &w, u32 own, const u32 (&kept)[TILES][N][4], u32 other, f32 (&sums)[TILES][COLUMNS / 8][4])
+DEVICE void multiply(const worker &w, u32 own, const u32 (&kept)[N][4], u32 other, f32 (&sums)[WIDTH / 8][4])
 {
 #pragma unroll
     for (int d = 0; d < SIZE / 16; d++) {
-        u32 left[TILES][4];
+        u32 left[4];
+        if (HELD)
+            memcpy(left, kept[HELD ? d : 0], sizeof left);
+        else
+            read_matrices(left, own + decode_values_at(PITCH, w.lane, d));
 #pragma unroll
-        for (int t = 0; t < TILES; t++) {
-            if (HELD)
-                memcpy(left[t], kept[t][HELD ? d : 0], sizeof left[t]);
-            else
-                read_matrices(left[t], own + t * 16 * PITCH + decode_values_at(PITCH, w.lane, d));
-        }
-#pragma unroll
-        for (int j = 0; j < COLUMNS / 16; j++) {
+        for (int j = 0; j < WIDTH / 16; j++) {
             u32 right[4];
             read_matrices(right, other + j * 16 * PITCH + decode_keys_at(PITCH, w.lane, d));
-#pragma unroll
-            for (int t = 0; t < TILES; t++) {
-                add_product(sums[t][2 * j], left[t], right[0], right[1]);
-                add_product(sums[t][2 * j + 1], left[t], right[2], right[3]);
-            }
+            add_product(sums[2 * j], left, right[0], right[1]);
+            add_product(sums[2 * j + 1], left, right[2], right[3]);
         }
     }
 }
@@ -220,25 +212,24 @@ DEVICE backward_range range_of_row(const cuda_attention_args &of, const worker &
 /* Converts scores to weights. If BOUNDED, those of pairs that do not count by their position, or because the row saw nothing, are
  * UNCOUNTED. `at` is the first row of the other side. */
 template <bool BOUNDED>
-DEVICE void weigh(const cuda_gradient_args &args, const worker &w, int at, const state *states,
-                  f32 (&score)[TILES][COLUMNS / 8][4])
+DEVICE void weigh(const cuda_gradient_args &args, const worker &w, int at, const state *states, f32 (&score)[WIDTH / 8][4])
 {
     const f32 scale = args.log2_scale;
-    backward_range seen[2 * TILES];
+    backward_range seen[2];
 #pragma unroll
-    for (int i = 0; i < (BOUNDED ? 2 * TILES : 0); i++)
+    for (int i = 0; i < (BOUNDED ? 2 : 0); i++)
         seen[i] = range_of_row(args.of, w, i);
 #pragma unroll
-    for (int j = 0; j < COLUMNS / 8; j++) {
+    for (int j = 0; j < WIDTH / 8; j++) {
         const int column = 8 * j + w.lane % 4 * 2;
         pack<f32, 4> both = {};
         if (OF_KEYS)
             both = *(const pack<f32, 4> *)(states + column);
 #pragma unroll
-        for (int i = 0; i < 4 * TILES; i++) {
-            const f32 lse = OF_KEYS ? both.of[i % 2 * 2] : w.of[i / 4][i % 4 / 2].lse;
+        for (int i = 0; i < 4; i++) {
+            const f32 lse = OF_KEYS ? both.of[i % 2 * 2] : w.of[i / 2].lse;
             const int other = at + column + i % 2;
-            f32 &one = score[i / 4][j][i % 4];
+            f32 &one = score[j][i];
             one = exp2_of(fmaf(one, scale, -lse));
             if (BOUNDED)
                 one = other >= seen[i / 2].begin && other < seen[i / 2].end && lse != nothing() ? one : UNCOUNTED;
@@ -248,19 +239,18 @@ DEVICE void weigh(const cuda_gradient_args &args, const worker &w, int at, const
 
 /* Converts `along` to slopes; those of weights that do not count are UNCOUNTED if BOUNDED. */
 template <bool BOUNDED>
-DEVICE void find_slopes(const worker &w, const state *states, const f32 (&weights)[TILES][COLUMNS / 8][4],
-                        f32 (&along)[TILES][COLUMNS / 8][4])
+DEVICE void find_slopes(const worker &w, const state *states, const f32 (&weights)[WIDTH / 8][4], f32 (&along)[WIDTH / 8][4])
 {
 #pragma unroll
-    for (int j = 0; j < COLUMNS / 8; j++) {
+    for (int j = 0; j < WIDTH / 8; j++) {
         pack<f32, 4> both = {};
         if (OF_KEYS)
             both = *(const pack<f32, 4> *)(states + 8 * j + w.lane % 4 * 2);
 #pragma unroll
-        for (int i = 0; i < 4 * TILES; i++) {
-            const f32 delta = OF_KEYS ? both.of[i % 2 * 2 + 1] : w.of[i / 4][i % 4 / 2].delta;
-            const f32 weight = weights[i / 4][j][i % 4];
-            f32 &one = along[i / 4][j][i % 4];
+        for (int i = 0; i < 4; i++) {
+            const f32 delta = OF_KEYS ? both.of[i % 2 * 2 + 1] : w.of[i / 2].delta;
+            const f32 weight = weights[j][i];
+            f32 &one = along[j][i];
             one = weight * (one - delta);
             if (BOUNDED)
                 one = counts(weight) ? one + 0.0f : UNCOUNTED; /* adding 0 converts -0 */
@@ -303,23 +293,22 @@ DEVICE void weigh_pair(const cuda_attention_args &of, const worker &w, const vie
 
 /* As weigh and find_slopes, with masks, softcaps and dropout. */
 DEVICE void weigh_guarded(const cuda_gradient_args &args, const worker &w, int at, const state *states,
-                          f32 (&score)[TILES][COLUMNS / 8][4], f32 (&along)[TILES][COLUMNS / 8][4])
+                          f32 (&score)[WIDTH / 8][4], f32 (&along)[WIDTH / 8][4])
 {
 #pragma unroll
-    for (int n = 0; n < (OF_KEYS ? COLUMNS / 4 : 2 * TILES); n++) {
+    for (int n = 0; n < (OF_KEYS ? WIDTH / 4 : 2); n++) {
         const int own = OF_KEYS ? 0 : w.first + n * 8 + w.lane / 4;
         const int other = n / 2 * 8 + w.lane % 4 * 2 + n % 2;
         const view v = view_of(args.of, w.s, w.group, OF_KEYS ? at + other : own);
-        const state row = OF_KEYS ? states[other] : w.of[OF_KEYS ? 0 : n / 2][n % 2];
+        const state row = OF_KEYS ? states[other] : w.of[n % 2];
 #if DROPOUT
         dice d = {};
 #endif
 #pragma unroll
-        for (int i = 0; i < (OF_KEYS ? 2 * TILES : COLUMNS / 4); i++) {
+        for (int i = 0; i < (OF_KEYS ? 2 : WIDTH / 4); i++) {
             const int key = OF_KEYS ? w.first + i * 8 + w.lane / 4 : at + i / 2 * 8 + w.lane % 4 * 2 + i % 2;
-            const int t = OF_KEYS ? i / 2 : n / 2, j = OF_KEYS ? n / 2 : i / 2;
-            const int e = OF_KEYS ? i % 2 * 2 + n % 2 : n % 2 * 2 + i % 2;
-            weigh_pair(args.of, w, v, key, row, score[t][j][e], along[t][j][e] THROW);
+            const int j = OF_KEYS ? n / 2 : i / 2, e = OF_KEYS ? i * 2 + n % 2 : n * 2 + i % 2;
+            weigh_pair(args.of, w, v, key, row, score[j][e], along[j][e] THROW);
         }
     }
 }
@@ -334,52 +323,51 @@ template <bool GUARDED> DEVICE u32 pack_pair(f32 first, f32 second)
            (counts(second) && both >> 16 == 0x8000 ? 0 : both & 0xFFFF0000u);
 }
 template <bool GUARDED>
-DEVICE void pack_columns(const f32 (&from)[TILES][COLUMNS / 8][4], u32 (&to)[COLUMNS / 16][TILES][4])
+DEVICE void pack_columns(const f32 (&from)[WIDTH / 8][4], u32 (&to)[WIDTH / 16][4])
 {
 #pragma unroll
-    for (int i = 0; i < COLUMNS / 16 * TILES * 4; i++) {
-        const int j = i / (4 * TILES), t = i / 4 % TILES, n = i % 4;
-        const f32(&one)[4] = from[t][2 * j + n / 2];
-        to[j][t][n] = pack_pair<GUARDED>(one[n % 2 * 2], one[n % 2 * 2 + 1]);
+    for (int i = 0; i < WIDTH / 4; i++) {
+        const f32(&one)[4] = from[i / 2];
+        to[i / 4][i % 4] = pack_pair<GUARDED>(one[i % 2 * 2], one[i % 2 * 2 + 1]);
     }
 }
 
 /* Returns whether a product of a warp is not finite. So it is for every own row if a row of the other side is not finite: NaN
  * and infinity times 0 are NaN. */
-DEVICE bool has_nonfinite(const f32 (&products)[TILES][COLUMNS / 8][4])
+DEVICE bool has_nonfinite(const f32 (&products)[WIDTH / 8][4])
 {
     bool found = false;
 #pragma unroll
-    for (int i = 0; i < TILES * COLUMNS / 2; i++)
-        found = found || !(fabsf(products[i % TILES][i / TILES / 4][i / TILES % 4]) < -nothing());
+    for (int i = 0; i < WIDTH / 2; i++)
+        found = found || !(fabsf(products[i / 4][i % 4]) < -nothing());
     return __any_sync(0xFFFFFFFFu, found);
 }
 
-/* sums += weights . COLUMNS rows of the other side; if `by_row`, row by row without those that do not count. */
+/* sums += weights . WIDTH rows of the other side; if `by_row`, row by row without those that do not count. */
 template <int SIZE, int PITCH>
-DEVICE void add_columns(const worker &w, const u8 *memory, u32 other, bool by_row, const f32 (&from)[TILES][COLUMNS / 8][4],
-                        f32 (&sums)[TILES][SIZE / 8][4])
+DEVICE void add_columns(const worker &w, const u8 *memory, u32 other, bool by_row, const f32 (&from)[WIDTH / 8][4],
+                        f32 (&sums)[SIZE / 8][4])
 {
-    u32 weights[COLUMNS / 16][TILES][4];
+    u32 weights[WIDTH / 16][4];
     if (by_row) {
         pack_columns<true>(from, weights);
 #pragma unroll
-        for (int j = 0; j < COLUMNS / 16; j++)
-            add_counted_rows<SIZE, TILES>(memory + j * 16 * PITCH, PITCH, w.lane, weights[j], sums);
+        for (int j = 0; j < WIDTH / 16; j++)
+            add_counted_rows<SIZE, 1>(memory + j * 16 * PITCH, PITCH, w.lane, &weights[j], &sums);
         return;
     }
     pack_columns<false>(from, weights);
 #pragma unroll
-    for (int j = 0; j < COLUMNS / 16; j++)
-        add_rows<SIZE, TILES>(other + j * 16 * PITCH, PITCH, w.lane, weights[j], sums);
+    for (int j = 0; j < WIDTH / 16; j++)
+        add_rows<SIZE, 1>(other + j * 16 * PITCH, PITCH, w.lane, &weights[j], &sums);
 }
 
 /* The sums of a warp. */
 struct sums_of {
-    f32 x[TILES][ADD_X ? HEAD / 8 : 1][4], y[TILES][ADD_Y ? VALUES / 8 : 1][4];
+    f32 x[ADD_X ? HEAD / 8 : 1][4], y[ADD_Y ? VALUES / 8 : 1][4];
 };
 
-/* Whether the warp's rows see none of a tile's COLUMNS rows from `at` on, or all of them. */
+/* Whether the warp's rows see none of a tile's WIDTH rows from `at` on, or all of them. */
 struct sight {
     bool none, all;
 };
@@ -388,15 +376,15 @@ DEVICE sight sight_of(const cuda_gradient_args &args, const worker &w, const sta
 {
     const cuda_attention_args &of = args.of;
     const int row = OF_KEYS ? at : w.first, key = OF_KEYS ? w.first : at;
-    const int rows = w.s.queries * of.ratio, last = row + (OF_KEYS ? COLUMNS : WARP_ROWS) - 1;
-    const int end = key + (OF_KEYS ? WARP_ROWS : COLUMNS);
+    const int rows = w.s.queries * of.ratio, last = row + (OF_KEYS ? WIDTH : WARP_ROWS) - 1;
+    const int end = key + (OF_KEYS ? WARP_ROWS : WIDTH);
     if (row >= rows || key >= w.s.keys)
         return {true, false};
     const view low = view_of(of, w.s, w.group, row), high = view_of(of, w.s, w.group, last < rows ? last : rows - 1);
     const int needed = OF_KEYS && end > w.s.keys ? w.s.keys : end; /* own rows that do not exist harm nothing */
     bool none = w.none;
     if (OF_KEYS) {
-        for (int i = w.lane; i < COLUMNS; i += WARP)
+        for (int i = w.lane; i < WIDTH; i += WARP)
             none = none || states[i].lse == nothing();
         none = __any_sync(0xFFFFFFFFu, none);
     }
@@ -404,7 +392,7 @@ DEVICE sight sight_of(const cuda_gradient_args &args, const worker &w, const sta
             !DROPOUT && !none && of.mask_kind == 0 && of.softcap == 0 && high.from <= key && low.end >= needed};
 }
 
-/* Adds what COLUMNS rows of the other side contribute, which begin with row `at` and lie at `x` and `y`. Without GUARDED, all pairs
+/* Adds what WIDTH rows of the other side contribute, which begin with row `at` and lie at `x` and `y`. Without GUARDED, all pairs
  * count: then the exponentials run beside the products of y, and the slopes beside the sums of y. */
 template <bool GUARDED>
 DEVICE void add_pairs(const cuda_gradient_args &args, const worker &w, const own_rows &own, const u8 *x, const u8 *y,
@@ -412,7 +400,7 @@ DEVICE void add_pairs(const cuda_gradient_args &args, const worker &w, const own
 {
     const bool simple = !GUARDED || (!DROPOUT && args.of.mask_kind == 0 && args.of.softcap == 0);
     const u32 x_at = shared_address(x), y_at = shared_address(y);
-    f32 score[TILES][COLUMNS / 8][4] = {}, along[TILES][COLUMNS / 8][4] = {};
+    f32 score[WIDTH / 8][4] = {}, along[WIDTH / 8][4] = {};
     bool x_by_row = false, y_by_row = false;
     multiply<HEAD, X_PITCH>(w, w.x, own.x, x_at, score);
     if (GUARDED)
@@ -422,7 +410,7 @@ DEVICE void add_pairs(const cuda_gradient_args &args, const worker &w, const own
     if (ADD_X)
         multiply<VALUES, Y_PITCH>(w, w.y, own.y, y_at, along);
     if (GUARDED && ADD_Y)
-        y_by_row = ADD_X ? has_nonfinite(along) : find_nonfinite<VALUES, COLUMNS>(y, Y_PITCH, w.lane);
+        y_by_row = ADD_X ? has_nonfinite(along) : find_nonfinite<VALUES, WIDTH>(y, Y_PITCH, w.lane);
     if (!simple)
         weigh_guarded(args, w, at, states, score, along);
 #if ADD_Y
@@ -435,12 +423,12 @@ DEVICE void add_pairs(const cuda_gradient_args &args, const worker &w, const own
 #endif
 }
 
-/* The same for the rows from `column` on in a stage, if the warp's rows see some of them. */
-DEVICE void compute_columns(const cuda_gradient_args &args, const worker &w, const own_rows &own, const u8 *stage, int column,
-                            int at, sums_of &sums)
+/* The same for the rows of a stage, if the warp's rows see some of them. */
+DEVICE void compute_tile(const cuda_gradient_args &args, const worker &w, const own_rows &own, const u8 *stage, int at,
+                         sums_of &sums)
 {
-    const state *states = (const state *)(stage + STAGE_STATES_AT) + column;
-    const u8 *x = stage + column * X_PITCH, *y = stage + STAGE_Y_AT + column * Y_PITCH;
+    const state *states = (const state *)(stage + STAGE_STATES_AT);
+    const u8 *x = stage, *y = stage + STAGE_Y_AT;
     const sight sees = sight_of(args, w, states, at);
     if (sees.none)
         return;
@@ -450,7 +438,7 @@ DEVICE void compute_columns(const cuda_gradient_args &args, const worker &w, con
         add_pairs<true>(args, w, own, x, y, states, at, sums);
 }
 
-/* Writes one row of sums times a factor: half `h` of tile `t`. */
+/* Writes one row of sums times a factor: half `h` of the warp's rows. */
 template <int N>
 DEVICE void write_row(const worker &w, const f32 (&sums)[N][4], int h, f32 factor, IN *to, int size, i64 along, int whole)
 {
@@ -474,21 +462,21 @@ DEVICE void write_sums(const cuda_gradient_args &args, const worker &w, const su
     const cuda_attention_args &of = args.of;
     const f32 scale = (f32)of.scale;
 #pragma unroll
-    for (int i = 0; i < 2 * TILES; i++) {
+    for (int i = 0; i < 2; i++) {
         const int row = w.first + i * 8 + w.lane / 4;
 #if OF_KEYS
         if (row >= w.s.keys)
             continue;
         if (ADD_X)
-            write_row(w, sums.x[i / 2], i % 2, scale, (IN *)args.dk + key_at(of, w.s, w.group, row, args.dk_stride), of.size,
+            write_row(w, sums.x, i, scale, (IN *)args.dk + key_at(of, w.s, w.group, row, args.dk_stride), of.size,
                       args.dk_stride[3], args.whole_dk);
         if (ADD_Y)
-            write_row(w, sums.y[i / 2], i % 2, 1.0f, (IN *)args.dv + key_at(of, w.s, w.group, row, args.dv_stride),
+            write_row(w, sums.y, i, 1.0f, (IN *)args.dv + key_at(of, w.s, w.group, row, args.dv_stride),
                       of.value_size, args.dv_stride[3], args.whole_dv);
 #else
         const view v = view_of(of, w.s, w.group, row);
         if (v.query < w.s.queries)
-            write_row(w, sums.x[i / 2], i % 2, scale, (IN *)args.dq + query_at(w.s, v, args.dq_stride), of.size,
+            write_row(w, sums.x, i, scale, (IN *)args.dq + query_at(w.s, v, args.dq_stride), of.size,
                       args.dq_stride[3], args.whole_dq);
 #endif
     }
@@ -536,13 +524,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) attention_backwa
     if (!OF_KEYS)
         read_states(w, (const state *)(memory + OWN_STATES_AT) + warp * WARP_ROWS);
     if (HELD) {
-        hold<HEAD, X_PITCH>(w, w.x, own.x);
-        hold<VALUES, Y_PITCH>(w, w.y, own.y);
+        hold<X_PITCH>(w, w.x, own.x);
+        hold<Y_PITCH>(w, w.y, own.y);
     }
     for (int at = range.begin; at < range.end; at += WIDTH) {
-#pragma unroll 1
-        for (int column = 0; column < WIDTH; column += COLUMNS)
-            compute_columns(args, w, own, memory + stage, column, at + column, sums);
+        compute_tile(args, w, own, memory + stage, at, sums);
         __syncthreads();
         copy_tile(args, w, at + 2 * WIDTH, range.end, shared + stage);
         copy_wait<1>();

@@ -22,7 +22,7 @@ bool cuda_backward_has(const tn_op *op, backward_part part);
 /* What a kernel is compiled for: see attention_backward_mma.cu. */
 typedef struct backward_variant {
     backward_part part;
-    int size, values, warps, tiles, width, columns, held, resident;
+    int size, values, warps, width, held, resident;
 } backward_variant;
 
 void cuda_backward_variant_of(const tn_op *op, backward_part part, backward_variant *out);

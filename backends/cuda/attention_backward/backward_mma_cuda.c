@@ -19,12 +19,12 @@ void cuda_backward_case(const tn_op *op, backward_part part, char *options, cuda
     cuda_backward_variant_of(op, part, &variant);
     snprintf(options, CUDA_BACKWARD_OPTIONS,
              "-DIN=%s\n-DDTYPE=\"%s\"\n-DOF_KEYS=%d\n-DADD_X=%d\n-DADD_Y=%d\n-DHEAD=%d\n"
-             "-DVALUES=%d\n-DWARPS=%d\n-DTILES=%d\n-DWIDTH=%d\n-DCOLUMNS=%d\n-DHELD=%d\n"
+             "-DVALUES=%d\n-DWARPS=%d\n-DWIDTH=%d\n-DHELD=%d\n"
              "-DRESIDENT=%d\n-DDROPOUT=%d\n-DCOMPUTED=1\n-default-device\n",
              type, type, part != BACKWARD_DQ, part != BACKWARD_DV,
              part == BACKWARD_DK_DV || part == BACKWARD_DV, variant.size, variant.values,
-             variant.warps, variant.tiles, variant.width, variant.columns, variant.held,
-             variant.resident, (op->uses & TN_ATTENTION_USES_DROPOUT) != 0);
+             variant.warps, variant.width, variant.held, variant.resident,
+             (op->uses & TN_ATTENTION_USES_DROPOUT) != 0);
     *out = (cuda_case){&backward_unit, "attention_backward_mma", options};
 }
 

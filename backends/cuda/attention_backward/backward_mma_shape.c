@@ -10,7 +10,7 @@ enum { STEP = 16, SIZE_MOST = 256, SIZE_TOGETHER = 128, SIZE_SMALL = 64 };
 
 int cuda_backward_side(const backward_variant *variant)
 {
-    return STEP * variant->tiles * variant->warps;
+    return STEP * variant->warps;
 }
 
 unsigned cuda_backward_threads(const backward_variant *variant)
@@ -46,13 +46,11 @@ void cuda_backward_variant_of(const tn_op *op, backward_part part, backward_vari
                               .size = (int)cuda_round_up(at->size, STEP),
                               .values = (int)cuda_round_up(at->value_size, STEP),
                               .warps = greater <= SIZE_TOGETHER ? 4 : 8,
-                              .tiles = 1,
                               .width = greater <= SIZE_TOGETHER ? 64 : 32,
                               .held = part == BACKWARD_DQ && greater <= SIZE_TOGETHER,
                               .resident = greater <= SIZE_SMALL      ? 3
                                           : greater <= SIZE_TOGETHER ? 2
                                                                      : 1};
-    out->columns = out->width;
 }
 
 void cuda_backward_shape_of(const tn_op *op, backward_shape *out)
