@@ -139,9 +139,10 @@ static double tile_flops(const backward_variant *variant)
     return 2.0 * cuda_backward_side(variant) * variant->width * (scores + sums);
 }
 
-/* Microseconds of a kernel. The rate of a multiprocessor of an H200 and what bounds by position add, in tiles of a block, give the
- * times of docs/kernels/backward-attention.md within 6 %. Heads above 128 elements, masks, softcaps, dropout and few blocks were
- * not measured. */
+/* Microseconds of a kernel. The constants are the speed of a multiprocessor, the time to start a block, the tiles that bounds by
+ * position add for each block, and the factor for masks, softcaps and dropout. They were fitted to the first version of the
+ * kernel on an H200 (docs/kernels/backward-attention.md), whose times they give within 6 %. The present version was not measured,
+ * nor were heads above 128 elements, masks, softcaps, dropout and few blocks. */
 static double kernel_us(const tn_query *query, const backward_shape *shape, backward_part part)
 {
     enum { PROCESSORS = 132 };
@@ -152,12 +153,11 @@ static double kernel_us(const tn_query *query, const backward_shape *shape, back
     backward_variant variant;
     cuda_backward_variant_of(query->op, part, &variant);
     const bool of_rows = part == BACKWARD_DQ;
-    const double ratio = (double)at->heads / (double)at->groups;
+    const double rows = (double)at->queries * (double)at->heads / (double)at->groups;
     const double blocks =
         (double)shape->lots * (double)(of_rows ? shape->row_blocks : shape->key_blocks);
-    const double pairs = (double)at->queries * ratio * cuda_attention_keys_seen(at);
-    double tiles = pairs / (of_rows ? (double)at->queries * ratio : (double)at->keys);
-    tiles = ceil(tiles / variant.width);
+    const double keys = cuda_attention_keys_seen(at); /* per row */
+    double tiles = ceil((of_rows ? keys : rows * keys / (double)at->keys) / variant.width);
     tiles += at->left >= 0 || at->right >= 0 ? bounded_tiles : 0;
     if (query->op->uses & (TN_ATTENTION_USES_MASK | TN_ATTENTION_USES_ADDITIVE |
                            TN_ATTENTION_USES_SOFTCAP | TN_ATTENTION_USES_DROPOUT))
