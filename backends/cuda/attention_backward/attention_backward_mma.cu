@@ -1,18 +1,22 @@
-/* Backward pass of attention on tensor cores of capability 8.0 and later. There are two kernels, one for dQ and one for dK and
- * dV (OF_KEYS), for great heads one for each of these. A block has rows of its own side, queries or keys, and loops over the
- * other side, WIDTH rows at a time, which it copies ahead; each warp computes the gradients of 16 own rows alone. So
- * each gradient is summed by one thread in a fixed order; in return, scores are computed twice.
+/* Backward pass of attention on tensor cores of capability 8.0 and later. One kernel computes dQ, another one dK and dV (OF_KEYS);
+ * if heads have more than 128 elements, dK and dV have a kernel each. A block computes the gradients of SIDE rows, which are
+ * called its own: queries for dQ, else keys. It loops over the rows of the other side in tiles of WIDTH rows, and copies each tile
+ * to shared memory while it computes the one before. Each warp computes the gradients of 16 own rows, so one thread sums each
+ * gradient in a fixed order. The price is that each kernel computes the scores again.
  *
- * With x the operand of the first product (Q and K) and y that of the second one (dOut and V), for each tile:
+ * x stands for Q and K, y for dOut and V. For each tile:
  *
  *     scores = own x . other x',  along = own y . other y'
  *     weights = exp(scores - lse),  slopes = weights (along - delta)
  *     sums of x += slopes . other x (ADD_X),  sums of y += weights . other y (ADD_Y, for keys)
  *
- * The sums of products stay in registers and are the left operands of the second products, rounded to 16 bits.
+ * Weights and slopes stay in registers, and are rounded to 16 bits to be the left operands of the last products.
  *
- * The kernel for dQ must run first: it writes the numbers of each row, which the other one reads. HEAD and VALUES are the
- * head sizes, rounded up to 16; HELD is 1 if the own operands stay in registers; DROPOUT says whether weights are dropped. */
+ * The kernel for dQ must run first: it writes the state of each row of queries to the workspace, where the kernels for keys read
+ * it.
+ *
+ * HEAD and VALUES are the head sizes, rounded up to 16; HELD is 1 if the own operands stay in registers; DROPOUT says whether
+ * weights are dropped. */
 enum {
     THREADS = WARPS * WARP,
     WARP_ROWS = 16,
@@ -32,71 +36,68 @@ static_assert(PER_ROW == 2, "a row's threads add their sums by one exchange");
 
 #define LOG2_E 1.44269504088896341f
 
-/* A row's numbers: its lse times log2(e), and the dot product of out and its gradient. The lse is -infinity if the row does
- * not exist or saw nothing. */
+/* The state of a row of queries: its lse times log2(e), and the dot product of out and dOut. lse is -infinity if the row saw no
+ * key; in the workspace, also if the row does not exist. */
 struct state {
     f32 lse, delta;
 };
 static_assert(sizeof(state) == BACKWARD_STATE, "the host reserves this for each row");
 
-/* A warp at work: its first own row, and where that is in shared memory. */
+/* A warp: its first own row, and the addresses of that row's x and y in shared memory. */
 struct worker {
     sequence s;
     int group, lane, first;
     u32 x, y;
-    bool none; /* an own row saw nothing */
-    state of[2];
+    bool none; /* for dQ: one of the 16 rows saw no key */
+    state of[2]; /* for dQ: of rows lane / 4 and lane / 4 + 8 */
 };
 
-/* Own operands in registers. */
+/* The warp's own rows as left operands in registers, if HELD; else unused. */
 struct own_rows {
     u32 x[HELD ? HEAD / 16 : 1][4], y[HELD ? VALUES / 16 : 1][4];
 };
 
-/* Starts copies of COUNT rows that are `step` elements apart, of `from` and up to before the row `end`: rows beyond and elements
- * beyond the head become 0. */
-template <bool Y, int COUNT> DEVICE void copy_rows(const IN *from, i64 step, int size, int first, int end, u32 to)
+/* Starts copies to shared memory of COUNT rows, from row `first` on: rows of K and Q, or of V and dOut if Y. offset_of(row) is the
+ * row's offset from `from`. Rows from `end` on and elements from `size` on become 0. */
+template <bool Y, int COUNT, typename OFFSET>
+DEVICE void copy_rows(const IN *from, int size, int first, int end, u32 to, OFFSET offset_of)
 {
     enum { CHUNKS = (Y ? VALUES : HEAD) / DECODE_CHUNK, PITCH = Y ? Y_PITCH : X_PITCH };
 #pragma unroll
     for (int n = (int)threadIdx.x; n < COUNT * CHUNKS; n += THREADS) {
         const int row = n / CHUNKS, chunk = n % CHUNKS;
         const bool is = first + row < end && chunk * DECODE_CHUNK < size;
-        copy_ahead(to + row * PITCH + chunk * 16, from + (is ? (first + row) * step + chunk * DECODE_CHUNK : 0), is ? 16 : 0);
+        copy_ahead(to + row * PITCH + chunk * 16, from + (is ? offset_of(first + row) + chunk * DECODE_CHUNK : 0), is ? 16 : 0);
     }
 }
 
-/* Of K (Y: V); of Q (Y: dOut), whose rows are those of all heads that share keys. */
+/* Starts copies of rows of K, or of V if Y. */
 template <bool Y, int COUNT> DEVICE void copy_keys(const cuda_gradient_args &args, const worker &w, int first, u32 to)
 {
     const cuda_attention_args &of = args.of;
     const long long *stride = Y ? of.v_stride : of.k_stride;
     const IN *from = (const IN *)(Y ? of.v : of.k) + key_at(of, w.s, w.group, 0, stride);
-    copy_rows<Y, COUNT>(from, stride[2], Y ? of.value_size : of.size, first, w.s.keys, to);
+    copy_rows<Y, COUNT>(from, Y ? of.value_size : of.size, first, w.s.keys, to, [=](int row) { return row * stride[2]; });
 }
+
+/* Starts copies of rows of Q, or of dOut if Y: the rows of all heads that share keys, numbered as in cuda_attention_args. */
 template <bool Y, int COUNT> DEVICE void copy_queries(const cuda_gradient_args &args, const worker &w, int first, u32 to)
 {
-    enum { CHUNKS = (Y ? VALUES : HEAD) / DECODE_CHUNK, PITCH = Y ? Y_PITCH : X_PITCH };
     const cuda_attention_args &of = args.of;
     const long long *stride = Y ? args.dout_stride : of.q_stride;
     const IN *from = (const IN *)(Y ? args.dout : of.q);
-    const int size = Y ? of.value_size : of.size;
-    if (of.ratio == 1) {
-        const view none = {0, w.group, 0, 0};
-        copy_rows<Y, COUNT>(from + query_at(w.s, none, stride), stride[2], size, first, w.s.queries, to);
-        return;
-    }
-#pragma unroll
-    for (int n = (int)threadIdx.x; n < COUNT * CHUNKS; n += THREADS) {
-        const int row = n / CHUNKS, chunk = n % CHUNKS;
-        const view v = view_of(of, w.s, w.group, first + row);
-        const bool is = v.query < w.s.queries && chunk * DECODE_CHUNK < size;
-        copy_ahead(to + row * PITCH + chunk * 16, from + (is ? query_at(w.s, v, stride) + chunk * DECODE_CHUNK : 0),
-                   is ? 16 : 0);
+    const int size = Y ? of.value_size : of.size, end = w.s.queries * of.ratio;
+    if (of.ratio == 1) { /* offsets need no division */
+        const view start = {0, w.group, 0, 0};
+        copy_rows<Y, COUNT>(from + query_at(w.s, start, stride), size, first, end, to,
+                            [=](int row) { return row * stride[2]; });
+    } else {
+        copy_rows<Y, COUNT>(from, size, first, end, to,
+                            [&](int row) { return query_at(w.s, view_of(of, w.s, w.group, row), stride); });
     }
 }
 
-/* Starts copies of the contiguous numbers of WIDTH rows. */
+/* Starts copies of the states of WIDTH rows, which are contiguous. */
 DEVICE void copy_states(const cuda_gradient_args &args, const worker &w, int first, u32 to)
 {
     const i64 lot = (i64)w.s.b * args.of.groups + w.group;
@@ -105,7 +106,7 @@ DEVICE void copy_states(const cuda_gradient_args &args, const worker &w, int fir
         copy_ahead(to + threadIdx.x * 16, (const u8 *)from + threadIdx.x * 16, 16);
 }
 
-/* Starts copies of the block's own rows; of a tile of the other side, if there is one, as a group. */
+/* Starts copies of the block's own rows. They belong to the group that the next copy_tile ends. */
 DEVICE void copy_own(const cuda_gradient_args &args, const worker &w, int first, u32 shared)
 {
     if (OF_KEYS) {
@@ -116,6 +117,8 @@ DEVICE void copy_own(const cuda_gradient_args &args, const worker &w, int first,
         copy_queries<true, SIDE>(args, w, first, shared + OWN_Y_AT);
     }
 }
+
+/* Starts copies of the tile of the other side that begins with row `first`, if that is before `end`, and ends a group of copies. */
 DEVICE void copy_tile(const cuda_gradient_args &args, const worker &w, int first, int end, u32 stage)
 {
     if (first < end && OF_KEYS) {
@@ -129,15 +132,16 @@ DEVICE void copy_tile(const cuda_gradient_args &args, const worker &w, int first
     copy_commit();
 }
 
-/* Writes the numbers of the block's own rows of queries to the workspace and to shared memory, where rows that do not exist get
- * numbers that harm nothing. */
+/* Computes the states of the block's own rows of queries and writes them to the workspace and to `to`. A row that does not exist
+ * has the lse -infinity in the workspace, so its weights are UNCOUNTED in the kernels for keys. In `to`, its lse is 0: its
+ * gradient is not written, and with -infinity the warp would check each pair of a query and a key. */
 DEVICE void make_states(const cuda_gradient_args &args, const worker &w, int first, state *to)
 {
     const cuda_attention_args &of = args.of;
     const int row = (int)threadIdx.x / PER_ROW;
     const view v = view_of(of, w.s, w.group, first + row);
     const bool is = v.query < w.s.queries;
-    state mine = {nothing(), 0}, kept = {0, 0};
+    state mine = {nothing(), 0}, absent = {0, 0};
     if (is) {
         const IN *out = (const IN *)of.out + query_at(w.s, v, of.out_stride);
         const IN *dout = (const IN *)args.dout + query_at(w.s, v, args.dout_stride);
@@ -154,10 +158,10 @@ DEVICE void make_states(const cuda_gradient_args &args, const worker &w, int fir
         return;
     const i64 lot = (i64)w.s.b * of.groups + w.group;
     ((state *)args.delta)[lot * args.padded_rows + first + row] = mine;
-    to[row] = is ? mine : kept;
+    to[row] = is ? mine : absent;
 }
 
-/* Reads what the warp keeps in registers of its own rows. */
+/* Reads the states of the warp's own rows of queries to registers. */
 DEVICE void read_states(worker &w, const state *from)
 {
     bool none = false;
@@ -168,6 +172,8 @@ DEVICE void read_states(worker &w, const state *from)
     }
     w.none = __any_sync(0xFFFFFFFFu, none);
 }
+
+/* Reads the warp's own rows of x or y to registers, as left operands. */
 template <int PITCH, int N> DEVICE void hold(const worker &w, u32 from, u32 (&to)[N][4])
 {
 #pragma unroll
@@ -266,8 +272,10 @@ DEVICE void find_slopes(const worker &w, const state *states, const f32 (&weight
 #define THROW
 #endif
 
-/* Both of these for one pair. They are UNCOUNTED if the pair does not count: the key is excluded, or the row saw nothing. A dropped
- * weight does not count for the gradient of its value. */
+/* Computes the weight and the slope of one pair of a query and a key, with masks, softcap and dropout. On entry, `score` is the
+ * product of q and k and `along` that of dOut and v; on return, `score` is the weight, as dV uses it, and `along` the slope. If the
+ * key is excluded or the row saw no key, both are UNCOUNTED. If dropout drops the weight, only the weight is UNCOUNTED: the slope
+ * also depends on delta. */
 DEVICE void weigh_pair(const cuda_attention_args &of, const worker &w, const view &v, int key, const state &row, f32 &score,
                        f32 &along DICE)
 {
@@ -291,7 +299,7 @@ DEVICE void weigh_pair(const cuda_attention_args &of, const worker &w, const vie
     along = seen ? weight * (share - row.delta) * slope + 0.0f : UNCOUNTED; /* adding 0 converts -0 */
 }
 
-/* As weigh and find_slopes, with masks, softcaps and dropout. */
+/* Calls weigh_pair for each pair of an own row and a row of the tile that the lane has. */
 DEVICE void weigh_guarded(const cuda_gradient_args &args, const worker &w, int at, const state *states,
                           f32 (&score)[WIDTH / 8][4], f32 (&along)[WIDTH / 8][4])
 {
@@ -313,7 +321,7 @@ DEVICE void weigh_guarded(const cuda_gradient_args &args, const worker &w, int a
     }
 }
 
-/* Converts to left operands: 16 bits, 16 columns at a time. A number that counts is not stored as -0 if GUARDED. */
+/* Rounds two numbers to 16 bits. If GUARDED, a number that counts and rounds to -0 becomes 0, as -0 is UNCOUNTED. */
 template <bool GUARDED> DEVICE u32 pack_pair(f32 first, f32 second)
 {
     const u32 both = narrow_pair(first, second);
@@ -322,6 +330,8 @@ template <bool GUARDED> DEVICE u32 pack_pair(f32 first, f32 second)
     return (counts(first) && (both & 0xFFFF) == 0x8000 ? 0 : both & 0xFFFF) |
            (counts(second) && both >> 16 == 0x8000 ? 0 : both & 0xFFFF0000u);
 }
+
+/* Converts a tile of numbers to left operands of 16 columns each. */
 template <bool GUARDED>
 DEVICE void pack_columns(const f32 (&from)[WIDTH / 8][4], u32 (&to)[WIDTH / 16][4])
 {
@@ -332,8 +342,8 @@ DEVICE void pack_columns(const f32 (&from)[WIDTH / 8][4], u32 (&to)[WIDTH / 16][
     }
 }
 
-/* Returns whether a product of a warp is not finite. So it is for every own row if a row of the other side is not finite: NaN
- * and infinity times 0 are NaN. */
+/* Returns whether one of the warp's products is NaN or infinite. That is certain if a row of the other side has a NaN or an
+ * infinity: its products with all own rows are NaN or infinite, as 0 times either is NaN. */
 DEVICE bool has_nonfinite(const f32 (&products)[WIDTH / 8][4])
 {
     bool found = false;
@@ -343,7 +353,8 @@ DEVICE bool has_nonfinite(const f32 (&products)[WIDTH / 8][4])
     return __any_sync(0xFFFFFFFFu, found);
 }
 
-/* sums += weights . WIDTH rows of the other side; if `by_row`, row by row without those that do not count. */
+/* sums += weights . rows of the tile, which is at `memory`, in shared memory at `other`. `from` has the weights. If `by_row`, rows
+ * whose weight is UNCOUNTED are left out, because they may have NaN or infinity. */
 template <int SIZE, int PITCH>
 DEVICE void add_columns(const worker &w, const u8 *memory, u32 other, bool by_row, const f32 (&from)[WIDTH / 8][4],
                         f32 (&sums)[SIZE / 8][4])
@@ -362,12 +373,13 @@ DEVICE void add_columns(const worker &w, const u8 *memory, u32 other, bool by_ro
         add_rows<SIZE, 1>(other + j * 16 * PITCH, PITCH, w.lane, &weights[j], &sums);
 }
 
-/* The sums of a warp. */
+/* The warp's sums for the gradients of its own rows of x and y. */
 struct sums_of {
     f32 x[ADD_X ? HEAD / 8 : 1][4], y[ADD_Y ? VALUES / 8 : 1][4];
 };
 
-/* Whether the warp's rows see none of a tile's WIDTH rows from `at` on, or all of them. */
+/* Which pairs of the warp's own rows and a tile's rows count: `none` of them; `all` of them, so no pair must be checked. If
+ * neither, pairs must be checked. */
 struct sight {
     bool none, all;
 };
@@ -381,7 +393,7 @@ DEVICE sight sight_of(const cuda_gradient_args &args, const worker &w, const sta
     if (row >= rows || key >= w.s.keys)
         return {true, false};
     const view low = view_of(of, w.s, w.group, row), high = view_of(of, w.s, w.group, last < rows ? last : rows - 1);
-    const int needed = OF_KEYS && end > w.s.keys ? w.s.keys : end; /* own rows that do not exist harm nothing */
+    const int needed = OF_KEYS && end > w.s.keys ? w.s.keys : end; /* own keys that do not exist need not be seen */
     bool none = w.none;
     if (OF_KEYS) {
         for (int i = w.lane; i < WIDTH; i += WARP)
@@ -392,8 +404,9 @@ DEVICE sight sight_of(const cuda_gradient_args &args, const worker &w, const sta
             !DROPOUT && !none && of.mask_kind == 0 && of.softcap == 0 && high.from <= key && low.end >= needed};
 }
 
-/* Adds what WIDTH rows of the other side contribute, which begin with row `at` and lie at `x` and `y`. Without GUARDED, all pairs
- * count: then the exponentials run beside the products of y, and the slopes beside the sums of y. */
+/* Adds the contributions of a tile to the sums. The tile begins with row `at` of the other side; its rows are at `x` and `y` in
+ * shared memory. Without GUARDED, all pairs must count. Then no votes or branches separate the products, so the compiler may
+ * overlap the exponentials with the products of y, and the slopes with the sums of y. */
 template <bool GUARDED>
 DEVICE void add_pairs(const cuda_gradient_args &args, const worker &w, const own_rows &own, const u8 *x, const u8 *y,
                       const state *states, int at, sums_of &sums)
@@ -423,7 +436,7 @@ DEVICE void add_pairs(const cuda_gradient_args &args, const worker &w, const own
 #endif
 }
 
-/* The same for the rows of a stage, if the warp's rows see some of them. */
+/* Adds the contributions of the tile in a stage of shared memory, which begins with row `at`; skips it if no pair counts. */
 DEVICE void compute_tile(const cuda_gradient_args &args, const worker &w, const own_rows &own, const u8 *stage, int at,
                          sums_of &sums)
 {

@@ -9,17 +9,19 @@
 #define BACKWARD_CALL static inline
 #endif
 
-/* How many tiles of the other side a block has in shared memory at a time; bytes of the numbers of a row. */
-enum { BACKWARD_STAGES = 2, BACKWARD_STATE = 8 };
+enum {
+    BACKWARD_STAGES = 2, /* tiles of the other side that a block has in shared memory */
+    BACKWARD_STATE = 8   /* bytes of the state of a row of queries: two floats */
+};
 
-/* The greatest bound by position, and the greatest shift: the kernels add a few of them. */
+/* A bound by position that is greater has no effect. Sums of a few such numbers do not overflow. */
 #define BACKWARD_FAR ((long long)1 << 40)
 
 typedef struct backward_range {
     int begin, end;
 } backward_range;
 
-/* Where positions are bounded, as in cuda_attention_args; queries and keys are those of the sequence. */
+/* Bounds by position, as in cuda_attention_args, and the counts of the sequence's queries and keys. */
 typedef struct backward_bounds {
     long long left, right, shift;
     int queries, keys, bottom;
@@ -30,7 +32,7 @@ BACKWARD_CALL long long backward_clamp(long long x, long long most)
     return x < 0 ? 0 : x > most ? most : x;
 }
 
-/* Returns the queries that see, by position, a key from `first` to before `first + count`: all others see none of these. */
+/* Returns a range of queries that contains all that see, by position, one of `count` keys from `first` on. */
 BACKWARD_CALL backward_range backward_queries(const backward_bounds *of, int first, int count)
 {
     const long long place = of->shift + (of->bottom ? of->keys - of->queries : 0);
@@ -45,8 +47,8 @@ BACKWARD_CALL backward_range backward_queries(const backward_bounds *of, int fir
     return to;
 }
 
-/* Bytes of shared memory: a block's own `side` rows of both operands, then the stages, then the numbers of its own rows. A stage
- * has `width` rows of both operands and their numbers. */
+/* Returns a block's bytes of shared memory: its `side` own rows of both operands, then the stages, then the states of its own
+ * rows. A stage has `width` rows of both operands and their states. */
 BACKWARD_CALL int backward_shared_bytes(int side, int width, int head_pitch, int value_pitch)
 {
     return (side + BACKWARD_STAGES * width) * (head_pitch + value_pitch + BACKWARD_STATE);
