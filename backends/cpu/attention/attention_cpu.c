@@ -7,6 +7,7 @@
  *     attention.math16.ISA                               the same, but keeps scores and weights in
  *                                                        the operands' 16 bits, which a setting
  *                                                        must permit */
+#include "../shared/isa_rows.h"
 #include "attention_backward_pass.h"
 #include "attention_cpu_rows.h"
 #include "attention_forward_pass.h"
@@ -82,21 +83,12 @@ static const tni_at_back_set *back_set_for(const tn_op *op, const tni_at_back_se
                                                  .workspace = workspace_back_##isa,                \
                                                  .run = run_back_##isa};
 
-#if defined(__aarch64__)
-FORWARD(neon, 0, 1e4, 8e3)
-BACKWARD(neon, 0, 1e4, 8e3)
-#else
-FORWARD(plain, 0, 1e4, 8e3)
-BACKWARD(plain, 0, 1e4, 8e3)
-#endif
-#if defined(TENON_ISA_AVX2)
-FORWARD(avx2, TENON_ISA_AVX2, 5e4, 1e4)
-BACKWARD(avx2, TENON_ISA_AVX2, 5e4, 1e4)
-#endif
-#if defined(TENON_ISA_AVX512)
-FORWARD(avx512, TENON_ISA_AVX512, 1e5, 1e4)
-BACKWARD(avx512, TENON_ISA_AVX512, 1e5, 1e4)
-#endif
+TNI_CPU_BASE(FORWARD, 1e4, 8e3)
+TNI_CPU_AVX2(FORWARD, 5e4, 1e4)
+TNI_CPU_AVX512(FORWARD, 1e5, 1e4)
+TNI_CPU_BASE(BACKWARD, 1e4, 8e3)
+TNI_CPU_AVX2(BACKWARD, 5e4, 1e4)
+TNI_CPU_AVX512(BACKWARD, 1e5, 1e4)
 
 /* bf16 and f16: the kernel's own set, or NULL; the set of f32 and the functions that replace some
  * of it */
@@ -109,27 +101,18 @@ BACKWARD(avx512, TENON_ISA_AVX512, 1e5, 1e4)
         .own = its_set,                                                                    \
         .base = &(its_base),                                                               \
         .half = &(its_half)};
-#define WIDENED(type, isa, needs, flops, bytes) \
+#define WIDENED(isa, needs, type, flops, bytes) \
     LOW(type, isa, needs, NULL, tni_at_f32_##isa, tni_at_half_##type##_##isa, flops, bytes)
 #define DIRECT(type, isa, base, needs, flops, bytes)                                              \
     LOW(type, isa, needs, &tni_at_##type##_##isa, tni_at_f32_##base, tni_at_half_##type##_##base, \
         flops, bytes)
 
-#if defined(__aarch64__)
-WIDENED(bf16, neon, 0, 1e4, 4e3)
-WIDENED(f16, neon, 0, 1e4, 4e3)
-#else
-WIDENED(bf16, plain, 0, 1e4, 4e3)
-WIDENED(f16, plain, 0, 1e4, 4e3)
-#endif
-#if defined(TENON_ISA_AVX2)
-WIDENED(bf16, avx2, TENON_ISA_AVX2, 5e4, 1e4)
-WIDENED(f16, avx2, TENON_ISA_AVX2, 5e4, 1e4)
-#endif
-#if defined(TENON_ISA_AVX512)
-WIDENED(bf16, avx512, TENON_ISA_AVX512, 1e5, 1e4)
-WIDENED(f16, avx512, TENON_ISA_AVX512, 1e5, 1e4)
-#endif
+TNI_CPU_BASE(WIDENED, bf16, 1e4, 4e3)
+TNI_CPU_AVX2(WIDENED, bf16, 5e4, 1e4)
+TNI_CPU_AVX512(WIDENED, bf16, 1e5, 1e4)
+TNI_CPU_BASE(WIDENED, f16, 1e4, 4e3)
+TNI_CPU_AVX2(WIDENED, f16, 5e4, 1e4)
+TNI_CPU_AVX512(WIDENED, f16, 1e5, 1e4)
 #if defined(TENON_ISA_AVX512_BF16)
 /* Twice as fast as f32 on some processors; slower on others, which have AMX. */
 DIRECT(bf16, avx512_bf16, avx512, TENON_ISA_AVX512_BF16, 8e4, 1e4)
@@ -143,7 +126,7 @@ DIRECT(bf16, neon_bf16, neon, TENON_ISA_NEON_BF16, 4e4, 4e3)
 #endif
 
 /* Backward pass of bf16 and f16 */
-#define LOW_BACKWARD(type, isa, needs, flops, bytes)                                           \
+#define LOW_BACKWARD(isa, needs, type, flops, bytes)                                           \
     const tni_at_low_back_row tni_at_low_back_##type##_##isa = {                               \
         .row = {FIELDS("attention-backward." #type "." #isa, TN_OP_ATTENTION_BACKWARD,         \
                        dtypes_##type, TNI_AT_HONOURS_BACK, needs, flops, bytes),               \
@@ -152,21 +135,12 @@ DIRECT(bf16, neon_bf16, neon, TENON_ISA_NEON_BF16, 4e4, 4e3)
         .base = &tni_at_back_f32_##isa,                                                        \
         .half = &tni_at_half_##type##_##isa};
 
-#if defined(__aarch64__)
-LOW_BACKWARD(bf16, neon, 0, 1e4, 4e3)
-LOW_BACKWARD(f16, neon, 0, 1e4, 4e3)
-#else
-LOW_BACKWARD(bf16, plain, 0, 1e4, 4e3)
-LOW_BACKWARD(f16, plain, 0, 1e4, 4e3)
-#endif
-#if defined(TENON_ISA_AVX2)
-LOW_BACKWARD(bf16, avx2, TENON_ISA_AVX2, 5e4, 1e4)
-LOW_BACKWARD(f16, avx2, TENON_ISA_AVX2, 5e4, 1e4)
-#endif
-#if defined(TENON_ISA_AVX512)
-LOW_BACKWARD(bf16, avx512, TENON_ISA_AVX512, 1e5, 1e4)
-LOW_BACKWARD(f16, avx512, TENON_ISA_AVX512, 1e5, 1e4)
-#endif
+TNI_CPU_BASE(LOW_BACKWARD, bf16, 1e4, 4e3)
+TNI_CPU_AVX2(LOW_BACKWARD, bf16, 5e4, 1e4)
+TNI_CPU_AVX512(LOW_BACKWARD, bf16, 1e5, 1e4)
+TNI_CPU_BASE(LOW_BACKWARD, f16, 1e4, 4e3)
+TNI_CPU_AVX2(LOW_BACKWARD, f16, 5e4, 1e4)
+TNI_CPU_AVX512(LOW_BACKWARD, f16, 1e5, 1e4)
 
 /* Scores that are formed: the instruction set of everything but the products, and further fields */
 #define MATH_HONOURS ((TNI_AT_HONOURS | TN_ATTENTION_USES_OUT_DTYPE) & ~TN_ATTENTION_USES_PAGES)
@@ -195,17 +169,9 @@ LOW_BACKWARD(f16, avx512, TENON_ISA_AVX512, 1e5, 1e4)
     MATH_ROW(math16, dtypes_bf16, NUMERICS | TN_NUM_REDUCED_REDUCTION, isa, needs, flops, bytes, \
              base, .narrow = true, .own = &tni_mm_bf16_##isa)
 
-#if defined(__aarch64__)
-MATH(neon, 0, 8e3, 4e3)
-#else
-MATH(plain, 0, 8e3, 4e3)
-#endif
-#if defined(TENON_ISA_AVX2)
-MATH(avx2, TENON_ISA_AVX2, 4e4, 5e3)
-#endif
-#if defined(TENON_ISA_AVX512)
-MATH(avx512, TENON_ISA_AVX512, 8e4, 5e3)
-#endif
+TNI_CPU_BASE(MATH, 8e3, 4e3)
+TNI_CPU_AVX2(MATH, 4e4, 5e3)
+TNI_CPU_AVX512(MATH, 8e4, 5e3)
 #if defined(TENON_ISA_AVX512_BF16)
 MATH_DIRECT(avx512_bf16, avx512, TENON_ISA_AVX512_BF16, 6e4, 5e3)
 #endif

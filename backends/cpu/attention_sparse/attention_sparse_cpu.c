@@ -2,6 +2,7 @@
 #include "attention_sparse_pass.h"
 
 #include "../attention/attention_sets.h"
+#include "../shared/isa_rows.h"
 
 #define HONOURS                                                               \
     (TN_ATTENTION_SPARSE_USES_WINDOW | TN_ATTENTION_SPARSE_USES_MASK |        \
@@ -67,14 +68,6 @@ static tn_status run_sparse(const tn_run *run, tn_error *err)
         .bf16 = &tni_at_half_bf16_##isa,                                \
         .f16 = &tni_at_half_f16_##isa};
 
-#if defined(__aarch64__)
-ROW(neon, 0, 1e4, 8e3)
-#else
-ROW(plain, 0, 1e4, 8e3)
-#endif
-#if defined(TENON_ISA_AVX2)
-ROW(avx2, TENON_ISA_AVX2, 5e4, 1e4)
-#endif
-#if defined(TENON_ISA_AVX512)
-ROW(avx512, TENON_ISA_AVX512, 1e5, 1e4)
-#endif
+TNI_CPU_BASE(ROW, 1e4, 8e3)
+TNI_CPU_AVX2(ROW, 5e4, 1e4)
+TNI_CPU_AVX512(ROW, 1e5, 1e4)

@@ -3,6 +3,7 @@
 #ifndef TENON_BACKENDS_CPU_ROW_KERNELS_H
 #define TENON_BACKENDS_CPU_ROW_KERNELS_H
 
+#include "isa_rows.h"
 #include "tenon/module/kernel.h"
 #include "tenon/module/op/elementwise.h"
 
@@ -50,24 +51,8 @@ tn_status tni_cpu_admit_reals(const tn_query *query, const char *const *names, t
                                                          .run = tni_cpu_##op_name##_##isa,     \
                                                          __VA_ARGS__};
 
-/* Defines rows by ROW(isa, needs, rate): of the architecture's base set, neon or plain, and of avx2
- * and avx512 where the build has them. */
+/* Defines rows by ROW(isa, needs, rate), of all instruction sets of isa_rows.h. */
 #define TNI_CPU_ROWS(ROW, rate_base, rate_avx2, rate_avx512) \
-    TNI_CPU_BASE_(ROW, rate_base) TNI_CPU_AVX2_(ROW, rate_avx2) TNI_CPU_AVX512_(ROW, rate_avx512)
-#if defined(__aarch64__)
-#define TNI_CPU_BASE_(ROW, rate) ROW(neon, 0, rate)
-#else
-#define TNI_CPU_BASE_(ROW, rate) ROW(plain, 0, rate)
-#endif
-#if defined(TENON_ISA_AVX2)
-#define TNI_CPU_AVX2_(ROW, rate) ROW(avx2, TENON_ISA_AVX2, rate)
-#else
-#define TNI_CPU_AVX2_(ROW, rate)
-#endif
-#if defined(TENON_ISA_AVX512)
-#define TNI_CPU_AVX512_(ROW, rate) ROW(avx512, TENON_ISA_AVX512, rate)
-#else
-#define TNI_CPU_AVX512_(ROW, rate)
-#endif
+    TNI_CPU_BASE(ROW, rate_base) TNI_CPU_AVX2(ROW, rate_avx2) TNI_CPU_AVX512(ROW, rate_avx512)
 
 #endif
