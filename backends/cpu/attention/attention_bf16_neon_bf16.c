@@ -8,6 +8,7 @@
  *     K         of HEIGHT keys, for each four elements
  *     V         of HEIGHT columns, for each four keys
  *     weights   of HEIGHT rows, for each four keys */
+#include "../shared/sizes.h"
 #include "../shared/steps.h"
 #include "attention_low.h"
 #include "attention_sets.h"
@@ -185,34 +186,18 @@ static void round_weights(const float *scores, int64_t rows, int64_t keys, char 
         }
 }
 
-/* Whether a row of the step sees a key and dropout keeps its weight. */
-static bool counts(const tni_at_step *s, int64_t row, int64_t key)
-{
-    float bias;
-    uint8_t keeps = 1;
-    tni_at_bias_f32(s->problem, s->unit, s->row + row, key, 1, &bias);
-    if (s->problem->at->dropout != 0)
-        tni_at_keeps(s->problem, s->unit, s->row + row, key, 1, &keeps);
-    return keeps && bias != -INFINITY;
-}
-
 /* Adds the values that are not finite, which are 0 in their panels: they must not be multiplied by
  * the weights of keys that do not count. */
 static void add_nonfinite(const tni_at_step *s, const float *scores)
 {
-    const tni_at_problem *p = s->problem;
-    for (int64_t j = 0; j < s->keys; j++) {
-        const int64_t key = s->key + j;
-        if (key < s->unit->from || key >= s->unit->to)
-            continue;
-        const char *values = tni_at_key(p, s->unit, &p->v, key);
-        for (int64_t c = 0; c < p->at->value_size; c++) {
-            const float value = (float)tni_at_number(TN_BF16, values + c * p->v.element);
-            for (int64_t r = 0; !(value - value == 0) && r < s->rows; r++) {
-                if (counts(s, r, key))
-                    ((float *)s->state.values)[r * s->state.value_row + c] +=
-                        scores[r * F(SCORE_ROW) + j] * value;
-            }
+    const int64_t to = least(s->key + s->keys, s->unit->to);
+    int64_t key = most(s->key, s->unit->from), column = 0;
+    double value;
+    for (; tni_at_next_nonfinite(s->problem, s->unit, to, &key, &column, &value); column++) {
+        for (int64_t r = 0; r < s->rows; r++) {
+            if (tni_at_counts(s->problem, s->unit, s->row + r, key))
+                ((float *)s->state.values)[r * s->state.value_row + column] +=
+                    scores[r * F(SCORE_ROW) + key - s->key] * (float)value;
         }
     }
 }

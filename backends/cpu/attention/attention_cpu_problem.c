@@ -224,6 +224,30 @@ void tni_at_keeps(const tni_at_problem *p, const tni_at_unit *unit, int64_t row,
     }
 }
 
+bool tni_at_counts(const tni_at_problem *p, const tni_at_unit *unit, int64_t row, int64_t key)
+{
+    float bias = 0;
+    uint8_t keeps = 1;
+    tni_at_bias_f32(p, unit, row, key, 1, &bias);
+    if (p->at->dropout != 0)
+        tni_at_keeps(p, unit, row, key, 1, &keeps);
+    return keeps && bias != -INFINITY;
+}
+
+bool tni_at_next_nonfinite(const tni_at_problem *p, const tni_at_unit *unit, int64_t to,
+                           int64_t *io_key, int64_t *io_column, double *out)
+{
+    for (; *io_key < to; ++*io_key, *io_column = 0) {
+        const char *values = tni_at_key(p, unit, &p->v, *io_key);
+        for (; *io_column < p->at->value_size; ++*io_column) {
+            *out = tni_at_number(p->v.dtype, values + *io_column * p->v.element);
+            if (!isfinite(*out))
+                return true;
+        }
+    }
+    return false;
+}
+
 double tni_at_number(tn_dtype dtype, const char *at)
 {
     switch (dtype) {

@@ -94,6 +94,15 @@ void tni_at_bias_f64(const tni_at_problem *problem, const tni_at_unit *unit, int
 void tni_at_keeps(const tni_at_problem *problem, const tni_at_unit *unit, int64_t row, int64_t key,
                   int64_t count, uint8_t *out);
 
+/* Whether a row sees a key and dropout keeps its weight; the key's bias is rounded to f32. */
+bool tni_at_counts(const tni_at_problem *problem, const tni_at_unit *unit, int64_t row,
+                   int64_t key);
+
+/* Finds the next value that is not finite, from *io_column of key *io_key on, in keys before `to`.
+ * Returns false if none exists. */
+bool tni_at_next_nonfinite(const tni_at_problem *problem, const tni_at_unit *unit, int64_t to,
+                           int64_t *io_key, int64_t *io_column, double *out);
+
 /* Reads a number of f16, bf16, f32 or f64, of any alignment. */
 double tni_at_number(tn_dtype dtype, const char *at);
 

@@ -91,17 +91,6 @@ static void drop(const tni_at_step *s, const item *it)
     }
 }
 
-/* Whether a row of the item sees a key and dropout keeps its weight. */
-static bool counts(const tni_at_step *s, const item *it, int64_t row, int64_t key)
-{
-    float bias;
-    uint8_t keeps = 1;
-    tni_at_bias_f32(s->problem, s->unit, s->row + it->row + row, key, 1, &bias);
-    if (s->problem->at->dropout != 0)
-        tni_at_keeps(s->problem, s->unit, s->row + it->row + row, key, 1, &keeps);
-    return keeps && bias != -INFINITY;
-}
-
 /* Adds a non-finite value to a column, for the rows that the key counts for. */
 static void add_value(const tni_at_step *s, const item *it, int64_t key, int64_t column,
                       float value)
@@ -110,7 +99,7 @@ static void add_value(const tni_at_step *s, const item *it, int64_t key, int64_t
         const uint32_t bits = (uint32_t)*weight_at(it, r, key - it->key) << 16;
         float weight;
         memcpy(&weight, &bits, sizeof weight);
-        if (counts(s, it, r, key))
+        if (tni_at_counts(s->problem, s->unit, s->row + it->row + r, key))
             it->values[column * SIDE + r] += weight * value;
     }
 }
@@ -120,16 +109,11 @@ static void add_value(const tni_at_step *s, const item *it, int64_t key, int64_t
  * keys count for. */
 static void add_nonfinite(const tni_at_step *s, const item *it)
 {
-    const tni_at_problem *p = s->problem;
-    const int64_t from = most(it->key, s->unit->from), to = least(it->key + it->keys, s->unit->to);
-    for (int64_t key = from; key < to; key++) {
-        const char *values = tni_at_key(p, s->unit, &p->v, key);
-        for (int64_t c = 0; c < p->at->value_size; c++) {
-            const float value = (float)tni_at_number(TN_BF16, values + c * p->v.element);
-            if (!(value - value == 0))
-                add_value(s, it, key, c, value);
-        }
-    }
+    const int64_t to = least(it->key + it->keys, s->unit->to);
+    int64_t key = most(it->key, s->unit->from), column = 0;
+    double value;
+    for (; tni_at_next_nonfinite(s->problem, s->unit, to, &key, &column, &value); column++)
+        add_value(s, it, key, column, (float)value);
 }
 
 /* Does one more piece of the remaining work. */

@@ -389,18 +389,6 @@ static void add_value(const block *b, int64_t j, int64_t column, double value)
     }
 }
 
-/* Adds the non-finite values of key j. */
-static void add_nonfinite(const block *b, int64_t j)
-{
-    const tni_at_problem *p = b->crew->problem;
-    const char *values = tni_at_key(p, b->unit, &p->v, j);
-    for (int64_t c = 0; c < p->at->value_size; c++) {
-        const double value = tni_at_number(p->v.dtype, values + c * p->v.element);
-        if (!isfinite(value))
-            add_value(b, j, c, value);
-    }
-}
-
 /* Non-finite values must not be multiplied by the 0 weights of keys that do not count for a row.
  * They are rare: if a sum is not finite, the finite values are summed again without them. */
 static void sum_values(const block *b)
@@ -421,8 +409,10 @@ static void sum_values(const block *b)
         return;
     x.clean = true;
     multiply(b, &x);
-    for (int64_t j = b->from; j < b->to; j++)
-        add_nonfinite(b, j);
+    int64_t j = b->from, column = 0;
+    double value;
+    for (; tni_at_next_nonfinite(p, b->unit, b->to, &j, &column, &value); column++)
+        add_value(b, j, column, value);
 }
 
 /* Computes the last rows first, because they see the most keys. */
