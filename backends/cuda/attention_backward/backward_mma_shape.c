@@ -129,24 +129,26 @@ tn_status cuda_backward_admit(const tn_kernel_row *row, const tn_query *query, t
     return status ? status : cuda_admit_alignment(query, why);
 }
 
-/* Operations of a tile of both sides. */
-static double tile_flops(const backward_variant *variant)
+/* Microseconds that a multiprocessor takes for a tile of both sides: for products, and for each score. */
+static double tile_us(const backward_variant *variant)
 {
+    static const double flops_per_us = 2.6e6, score_us = 7.2e-5;
     const bool of_values = variant->part == BACKWARD_DK_DV || variant->part == BACKWARD_DV;
     const int scores = variant->size + (variant->part == BACKWARD_DV ? 0 : variant->values);
     const int sums =
         (variant->part == BACKWARD_DV ? 0 : variant->size) + (of_values ? variant->values : 0);
-    return 2.0 * cuda_backward_side(variant) * variant->width * (scores + sums);
+    const double pairs = (double)cuda_backward_side(variant) * variant->width;
+    return pairs * (2.0 * (scores + sums) / flops_per_us + score_us);
 }
 
-/* Microseconds of a kernel. The constants are the speed of a multiprocessor, the time to start a block, the tiles that bounds by
- * position add for each block, and the factor for masks, softcaps and dropout. They were fitted to the first version of the
- * kernel on an H200 (docs/kernels/backward-attention.md), whose times they give within 6 %. The present version was not measured,
- * nor were heads above 128 elements, masks, softcaps, dropout and few blocks. */
+/* Microseconds of a kernel, from the time to start a block, the tiles that bounds by position add for each block, and the factor
+ * for masks, softcaps and dropout. These and the constants of tile_us were fitted to times on an H200
+ * (docs/kernels/backward-attention.md), which they give within 3 %. Heads above 128 elements, masks, softcaps, dropout and few
+ * blocks were not measured. */
 static double kernel_us(const tn_query *query, const backward_shape *shape, backward_part part)
 {
     enum { PROCESSORS = 132 };
-    static const double flops_per_us = 1.7e6, block_us = 3, bounded_tiles = 8, guarded = 2;
+    static const double block_us = 3, bounded_tiles = 2.5, guarded = 2;
     const tn_attention_op *at = TN_PARAMS(query->op, attention);
     const int64_t found = query->device ? query->device->multi_processor_count : 0;
     const double processors = (double)(found > 0 ? found : PROCESSORS);
@@ -166,8 +168,7 @@ static double kernel_us(const tn_query *query, const backward_shape *shape, back
     const double room = variant.resident, needed = ceil(blocks / processors) + 1;
     const double beside = needed < room ? needed : room;
     const double turns = blocks / (processors * room);
-    return (turns < 1 ? 1 : turns) *
-           (block_us + beside * tiles * tile_flops(&variant) / flops_per_us);
+    return (turns < 1 ? 1 : turns) * (block_us + beside * tiles * tile_us(&variant));
 }
 
 double cuda_backward_cost(const tn_kernel_row *row, const tn_query *query)
