@@ -3,8 +3,8 @@
     python3 tests/docs/dispatch.py BUILD --write     writes those anew that have changed
 
 A session is a comment with lines for a shell, then what they write. Each begins in an empty folder, which is
-its home, with nothing kept yet and the descriptions that ship in `devices/`. What belongs to the machine and
-not to the choice is shown as it was found and not compared: the lines about device, build and libraries, the
+its home, with nothing kept yet and the descriptions that ship in `.local/share/tenon/devices/`, where
+`make install PREFIX=$HOME/.local` puts them. What belongs to the machine and not to the choice is shown as it was found and not compared: the lines about device, build and libraries, the
 versions of libraries, times that were measured or modelled, and the numbers of a test. The sessions speak of OpenBLAS and
 of described devices; where either is absent they are skipped.
 """
@@ -43,7 +43,7 @@ def run_session(lines):
     folder = os.path.realpath(tempfile.mkdtemp(prefix="tenon-"))
     try:
         shutil.copytree(script.source("backends", "described", "devices"),
-                        os.path.join(folder, "devices"))
+                        os.path.join(folder, ".local", "share", "tenon", "devices"))
         env = script.environment(HOME=folder, XDG_CACHE_HOME=None, XDG_CONFIG_HOME=None,
                                  TENON_CACHE=None, TENON_CONFIG=None,
                                  PATH=script.build.folder + os.pathsep + os.environ["PATH"])
