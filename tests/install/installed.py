@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import sys
 
@@ -87,6 +88,17 @@ class Installed(script.Case):
             self.assertIn(name, files)
         self.assertIn("tenon-probe", modules)
         self.assertEqual([name for name in files if name.startswith("include/")], headers)
+
+    def test_links_and_pictures_of_the_pages(self):
+        pages = [name for name in tree(self.prefix) if name.endswith(".md")]
+        self.assertIn("README.md", map(os.path.basename, pages))
+        for page in pages:
+            prose = re.sub(r"^```.*?^```", "", script.read_text(self.there(page)), flags=re.M | re.S)
+            for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)|<img src=\"([^\"]+)\"", prose):
+                target = "".join(target)
+                if "://" not in target:
+                    path = os.path.join(self.there(os.path.dirname(page)), target)
+                    self.assertTrue(os.path.exists(path), f"{page}: {target} is not installed")
 
     def test_no_file_knows_where_it_was_built(self):
         if not script.build.is_release:
