@@ -122,10 +122,10 @@ def write_time(us):
 
 
 def write_rival(found, cost, aim):
-    """The cells of a rival: its time, the ratio, and what its path costs; a ratio below the aim is bold."""
+    """The cells of a rival: its time, the ratio, and what its path costs; a ratio below 1 is bold, one below the aim in italics."""
     if found is None:
         return "| - | - | - "
-    mark = "" if found[2] >= aim else "**"
+    mark = "" if found[2] >= aim else "*" if found[2] >= 1 else "**"
     return f"| {write_time(found[1])} | {mark}{found[2]:.3g}{mark} | {found[5] / cost:.3g} "
 
 
