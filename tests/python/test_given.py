@@ -267,3 +267,22 @@ def test_rows_of_no_sequence_are_not_what_was_in_memory():
     given = numpy.full((8, 4, 16), 7, "f4")
     tenon.attention(packed, packed, packed, starts_q=starts, starts_k=starts, layout="blhd", out=given)
     assert (given[2:6] == 1).all() and (given[:2] == 7).all() and (given[6:] == 7).all()
+
+
+CONSTRUCTORS = {
+    "tenon.device": lambda: type(tenon.device("cpu"))("cpu"),
+    "tenon.explain": lambda: tenon.Decision(12345),
+    "tenon.empty": lambda: tenon.Tensor((2, 2)),
+    "tenon.matmul_pack": lambda: tenon.Packed(numpy.ones((2, 2)), numpy.ones((2, 2)), {}),
+    "tenon.library": lambda: type(tenon.library("cpu"))("cpu"),
+    "tenon.lock.check": lambda: tenon.lock.Report("model.lock"),
+    "tenon.settings.info": lambda: tenon.settings.Setting("determinism"),
+    "tenon.platforms.platform": lambda: tenon.platforms.Platform("cpu"),
+}
+
+
+@pytest.mark.parametrize("instead", CONSTRUCTORS)
+def test_classes_without_a_constructor_name_what_returns_them(instead):
+    """No number and no text is read as an address."""
+    with pytest.raises(TypeError, match=f"; use {instead}"):
+        CONSTRUCTORS[instead]()

@@ -109,7 +109,7 @@ class Kind:
         """An array of this library's, not initialised, on the device of `like`, which is `seen`; of Tenon's own where
         the library has none to make."""
         on = take(lib.tn_tensor_device, byref(seen))
-        return _tensor.Tensor(_dlpack.create(on, shape, word))
+        return _tensor.Tensor._make(_dlpack.create(on, shape, word))
 
     def wrote(self, array: Any) -> None:
         """Told of a caller's array when it has been written to."""

@@ -18,7 +18,7 @@ from ctypes import byref, c_double, c_int32, c_size_t
 from weakref import WeakValueDictionary
 
 from . import _abi, _dtypes, _given, errors
-from ._handles import Handle, call, take
+from ._handles import Handle, Made, call, take
 from ._library import lib, text
 
 TYPE_CHECKING = False
@@ -131,7 +131,7 @@ def _address_of(on: Any) -> int | None:
     return default_address() if on is None else device(on).address
 
 
-class Device:
+class Device(Made):
     """A device; lives as long as the process. As a context manager it is current inside, on this thread.
 
     >>> import tenon
@@ -143,10 +143,11 @@ class Device:
     <tensor 4 of f32 on cpu:0>
     """
 
+    _returned_by = 'tenon.device(name), which takes "cpu" or "cuda:1"'
     _guard = "tn_device_guard"
     _guard_class: Any = _abi.DeviceGuard
 
-    def __init__(self, address: int) -> None:
+    def _init(self, address: int) -> None:
         self.address = address
 
     id = property(lambda self: text(lib.tn_device_id(self.address)), doc='Its name here: "cuda:1".')
@@ -219,13 +220,13 @@ def device(name: Any = "best") -> Device:
         raise TypeError(f"device: expected a name, a number or a device, got {name!r}")
     if isinstance(name, int):
         return _by_index(name)
-    return Device(take(lib.tn_device_get, _given.text("device", str(name))))
+    return Device._make(take(lib.tn_device_get, _given.text("device", str(name))))
 
 
 def _by_index(index: int) -> Device:
     platform = take(lib.tn_platform_current)
-    return Device(take(lib.tn_platform_device_get, platform,
-                       _given.number("device", index, *_given.INT32)))
+    return Device._make(take(lib.tn_platform_device_get, platform,
+                             _given.number("device", index, *_given.INT32)))
 
 
 def index_among(types: Callable[[], Iterable[str]], given: Any, platform: str) -> int | None:
@@ -253,7 +254,7 @@ def devices() -> list[Device]:
     """
     count = c_size_t()
     call(lib.tn_device_count, byref(count))
-    return [Device(lib.tn_device_at(i)) for i in range(count.value)]
+    return [Device._make(lib.tn_device_at(i)) for i in range(count.value)]
 
 
 def default_device() -> Device:
@@ -265,7 +266,7 @@ def default_device() -> Device:
     ...     tenon.default_device().id
     'cpu:0'
     """
-    return Device(default_address() or take(lib.tn_device_default))
+    return Device._make(default_address() or take(lib.tn_device_default))
 
 
 def synchronize(on: Any = None) -> None:
@@ -352,7 +353,7 @@ class Stream:
         stream._hold(take(lib.tn_stream_wrap, device(on).address, number))
         return stream
 
-    device = property(lambda self: Device(lib.tn_stream_device(self.address)), doc="Where it is.")
+    device = property(lambda self: Device._make(lib.tn_stream_device(self.address)), doc="Where it is.")
     raw = property(lambda self: lib.tn_stream_raw(self.address), doc="The vendor's handle, or 0.")
 
     @classmethod
@@ -466,7 +467,7 @@ class Event:
         call(lib.tn_event_export, self.address, byref(raw))
         return bytes(raw.bytes)
 
-    device = property(lambda self: Device(lib.tn_event_device(self.address)), doc="Where it is.")
+    device = property(lambda self: Device._make(lib.tn_event_device(self.address)), doc="Where it is.")
 
     def record(self, stream: Stream | None = None) -> None:
         """May be repeated: the latest counts. None: the current stream of its device."""

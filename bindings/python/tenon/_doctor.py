@@ -6,7 +6,7 @@ import sys
 from ctypes import byref, c_size_t
 
 from . import _abi, _devices, _given, _tables, settings
-from ._handles import Handle, call, take
+from ._handles import Handle, Made, call, take
 from ._library import VERSION, lib, text
 
 TYPE_CHECKING = False
@@ -45,7 +45,7 @@ def _device_rows() -> list[list[str]]:
         [each.id, each.name, str(each.memory().total or "unknown")] for each in _devices.devices()]
 
 
-class Library:
+class Library(Made):
     """A vendor's library as it stands: built, available ("yes", "no", "untried"), version, path,
     enabled, reason and remedy."""
 
@@ -58,7 +58,9 @@ class Library:
     reason: str
     remedy: str
 
-    def __init__(self, address: int) -> None:
+    _returned_by = "tenon.library(name)"
+
+    def _init(self, address: int) -> None:
         out = _abi.LibraryState()
         call(lib.tn_library_state_get, address, settings.context(), byref(out))
         for name in ("name", "platform", "what", "module", "version_text", "path", "reason",
@@ -92,7 +94,7 @@ def library(name: str, *, open: bool = False) -> Library:  # noqa: A002
         lib.tn_library_try(address, byref(err))  # what became of it is in its state
         if err.status == 9:
             raise errors.make(err)
-    return Library(address)
+    return Library._make(address)
 
 
 def libraries() -> list[Library]:
@@ -104,7 +106,7 @@ def libraries() -> list[Library]:
     """
     count = c_size_t()
     call(lib.tn_library_count, byref(count))
-    return [Library(lib.tn_library_at(i)) for i in range(count.value)]
+    return [Library._make(lib.tn_library_at(i)) for i in range(count.value)]
 
 
 def _libraries() -> list[list[str]]:

@@ -6,7 +6,7 @@ from ctypes import byref, c_char_p
 from typing import Any, Callable, Iterator, NamedTuple, overload
 
 from . import _abi, _calls, _given, _tables, settings
-from ._handles import Handle, call, take
+from ._handles import Handle, Made, call, take
 from ._library import lib, text
 
 TYPE_CHECKING = False
@@ -70,7 +70,7 @@ _describe(Candidate, kernel='The name of the kernel: "cpu.matmul.f32.avx512".',
           note="How it would compute the problem, in its own words.")
 
 
-class Decision:
+class Decision(Made):
     """All kernels for a problem, best first, with the reason for each that cannot run: what `tenon.explain` returns.
 
     Print it for a table; in a notebook it is one. It is also a sequence of candidates.
@@ -106,7 +106,9 @@ class Decision:
         "runs_once_tested": "The first candidate of all, if it has yet to pass its test; else None.",
     }
 
-    def __init__(self, address: int) -> None:
+    _returned_by = "tenon.explain(problem)"
+
+    def _init(self, address: int) -> None:
         handle = Handle(address, "tn_decision_release")
         message = c_char_p()
         status = lib.tn_decision_status(address, byref(message))
@@ -202,9 +204,9 @@ def explain(problem: Any, *given: Any, **options: Any) -> Decision:
     """
     if isinstance(problem, str):
         _check_alone(given, options)
-        return Decision(take(lib.tn_explain, settings.context(), _given.text("problem", problem)))
+        return Decision._make(take(lib.tn_explain, settings.context(), _given.text("problem", problem)))
     made = _made(problem, given, options)
-    return Decision(take(getattr(lib, made.name + "_explain"), settings.context(), byref(made.args)))
+    return Decision._make(take(getattr(lib, made.name + "_explain"), settings.context(), byref(made.args)))
 
 
 @overload

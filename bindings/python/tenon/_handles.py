@@ -9,7 +9,9 @@ from ._library import lib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Callable
+    from typing import Any, Callable, TypeVar
+
+    T = TypeVar("T", bound="Made")
 
 
 def call(function: Callable[..., int], *arguments: Any) -> None:
@@ -27,6 +29,27 @@ def take(function: Callable[..., int], *arguments: Any) -> int:
     out = c_void_p()
     call(function, *arguments, byref(out))
     return out.value or 0
+
+
+class Made:
+    """A class whose objects only the package makes, by `_make`, which sets them up by `_init`. Its constructor, which a
+    program would call with something else than the address or the struct that is needed, names what returns them."""
+
+    __slots__ = ()
+    _returned_by: str
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        raise TypeError(f"{type(self).__name__} has no constructor; use {self._returned_by}")
+
+    def _init(self, *given: Any) -> None:
+        """Sets the attributes."""
+        raise NotImplementedError
+
+    @classmethod
+    def _make(cls: type[T], *given: Any) -> T:
+        made = cls.__new__(cls)
+        made._init(*given)
+        return made
 
 
 class Handle:

@@ -7,7 +7,7 @@ from ctypes import byref, c_uint64
 from . import _abi, _dtypes, errors, settings
 from ._arrays import kind_of, reference, view
 from ._calls import Call, make, place, run, target
-from ._handles import Handle, take
+from ._handles import Handle, Made, take
 from ._library import lib, text
 from .operators import _matmul_call
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class Packed:
+class Packed(Made):
     """A matrix that was packed once for many products: what `tenon.matmul_pack` returns. Call it with each `a`.
 
     Any thread may call it. It keeps a copy of the matrix, and what the kernel packed, until it is deleted.
@@ -29,8 +29,9 @@ class Packed:
     """
 
     __slots__ = ("_handle", "_args", "_kept", "_of_a", "_of_result")
+    _returned_by = "tenon.matmul_pack(a, b)"
 
-    def __init__(self, a: Any, b: Any, options: dict[str, Any]) -> None:
+    def _init(self, a: Any, b: Any, options: dict[str, Any]) -> None:
         ta = view(a)
         if ta.ndim < 2 or view(b).ndim < 2:
             raise errors.invalid("a, b: expected at least 2 dimensions, got a vector")
@@ -91,4 +92,4 @@ def matmul_pack(a: Any, b: Any, **options: Any) -> Packed:
     >>> layer(numpy.array([[1, -2, 3, -4]], "float32"))
     array([[2., 0., 6., 0.]], dtype=float32)
     """
-    return Packed(a, b, options)
+    return Packed._make(a, b, options)

@@ -6,7 +6,7 @@ from ctypes import byref
 from operator import index as whole_number
 
 from . import _dlpack, _dtypes, _given, errors
-from ._handles import take
+from ._handles import Made, take
 from ._library import lib
 
 TYPE_CHECKING = False
@@ -116,7 +116,7 @@ class _HostMemory:
         }
 
 
-class Tensor:
+class Tensor(Made):
     """An array of Tenon's own: the result of operators if the arguments' library has no arrays, and what `tenon.empty`
     makes. It supports DLPack and, in host memory, NumPy's protocols, so that `t.numpy()`, `numpy.asarray(t)` and
     `torch.from_dlpack(t)` share its memory. Operators accept it as any other array.
@@ -136,8 +136,9 @@ class Tensor:
     """
 
     __slots__ = ("_owned", "__weakref__")
+    _returned_by = "tenon.empty(shape, dtype, device)"
 
-    def __init__(self, owned: _dlpack.Owned) -> None:
+    def _init(self, owned: _dlpack.Owned) -> None:
         self._owned = owned
 
     shape = property(lambda self: self._owned.shape, doc="The sizes, as a tuple.")
@@ -149,7 +150,7 @@ class Tensor:
         """The device its memory is on."""
         from ._devices import Device
 
-        return Device(take(lib.tn_tensor_device, byref(self._owned.raw)))
+        return Device._make(take(lib.tn_tensor_device, byref(self._owned.raw)))
 
     @property
     def T(self) -> Tensor:  # noqa: N802 - as in NumPy and PyTorch
@@ -226,7 +227,7 @@ class Tensor:
         return made
 
     def _view(self, first: int, shape: Sizes, strides: Sizes) -> Tensor:
-        return Tensor(_dlpack.view_of(self._owned, first, shape, strides))
+        return Tensor._make(_dlpack.view_of(self._owned, first, shape, strides))
 
     def __getitem__(self, key: Any) -> Tensor:
         return self._view(*_indexed(self.shape, self._owned.strides(), key))
@@ -297,4 +298,4 @@ def empty(shape: Sequence[int] | int, dtype: Any = "f32", device: Any = None) ->
 
     where = devices.default_address() if device is None else devices.device(device).address
     sizes = tuple(shape) if hasattr(shape, "__iter__") else (_given.number("shape", shape, *_given.INT64),)
-    return Tensor(_dlpack.create(where, sizes, _dtypes.word_of(dtype)))
+    return Tensor._make(_dlpack.create(where, sizes, _dtypes.word_of(dtype)))

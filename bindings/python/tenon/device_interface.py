@@ -231,7 +231,7 @@ class TenonInterface(DeviceInterface):
     def _device(cls, device: Any = None) -> _devices.Device:
         index = index_of(device, cls.platform)
         index = cls.current_device() if index is None else index
-        return _devices.Device(take(lib.tn_platform_device_get, cls._handle(), index))
+        return _devices.Device._make(take(lib.tn_platform_device_get, cls._handle(), index))
 
     @classmethod
     def device(cls, device: Any) -> Any:  # type: ignore[override]
@@ -291,7 +291,7 @@ class TenonInterface(DeviceInterface):
         """Makes the stream current on this thread, and its device; None changes nothing."""
         if stream is None:
             return
-        on = _devices.Device(lib.tn_stream_device(_given.instance("stream", stream, _devices.Stream).address))
+        on = _devices.Device._make(lib.tn_stream_device(_given.instance("stream", stream, _devices.Stream).address))
         if on.platform != cls.platform:
             raise errors.invalid(f"stream: expected one of {cls.platform}, got one of {on.id}")
         call(lib.tn_device_set, cls._handle(), on.index)
@@ -356,7 +356,7 @@ class TenonInterface(DeviceInterface):
     @classmethod
     def get_cache_system_info(cls) -> dict[str, object] | None:
         """What changes the code that Inductor writes: part of the key of its cache."""
-        found = [_devices.Device(take(lib.tn_platform_device_get, cls._handle(), i)).properties
+        found = [_devices.Device._make(take(lib.tn_platform_device_get, cls._handle(), i)).properties
                  for i in range(cls.device_count())]
         return {"tenon": text(lib.tn_version()), "platform": cls.platform,
                 "devices": [{"name": one.name, "architecture": one.architecture,

@@ -15,7 +15,7 @@ from ctypes import byref, c_char_p, c_void_p, cast, create_string_buffer
 from typing import Any, Iterable, Iterator, NamedTuple
 
 from . import _abi, _given, _tables, settings
-from ._handles import Handle, call, take
+from ._handles import Handle, Made, call, take
 from ._library import lib, text
 
 
@@ -29,10 +29,12 @@ class Row(NamedTuple):
     text: str
 
 
-class Report:
+class Report(Made):
     """What a lock was held against, row by row; `differences` counts those that are not "same"."""
 
-    def __init__(self, address: int) -> None:
+    _returned_by = "tenon.lock.check(path) or tenon.lock.diff(first, second)"
+
+    def _init(self, address: int) -> None:
         handle = Handle(address, "tn_lock_report_release")
         self.rows = [_row(lib.tn_lock_report_row(address, i))
                      for i in range(lib.tn_lock_report_count(address))]
@@ -91,7 +93,7 @@ def check(path: Any, on: Any = None) -> Report:
     from ._devices import device
 
     where = None if on is None else device(on).address
-    return Report(take(lib.tn_lock_check, settings.context(), _given.text("path", str(path)), where))
+    return Report._make(take(lib.tn_lock_check, settings.context(), _given.text("path", str(path)), where))
 
 
 def diff(first: Any, second: Any) -> Report:
@@ -105,7 +107,7 @@ def diff(first: Any, second: Any) -> Report:
     ...     [row.kind for row in tenon.lock.diff(*paths)]
     ['first-only', 'second-only']
     """
-    return Report(take(lib.tn_lock_diff, _given.text("first", str(first)), _given.text("second", str(second))))
+    return Report._make(take(lib.tn_lock_diff, _given.text("first", str(first)), _given.text("second", str(second))))
 
 
 def __dir__() -> list[str]:

@@ -20,7 +20,7 @@ from contextvars import ContextVar
 from ctypes import byref, c_int32, create_string_buffer
 
 from . import _abi, _given, errors
-from ._handles import Number, call, take
+from ._handles import Made, Number, call, take
 from ._library import lib, text
 
 TYPE_CHECKING = False
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     _Mark = Any  # a Token of `_entries`, or None for what was not entered or has ended
 
 
-class Setting:
+class Setting(Made):
     """A row of the table as it stands. `readers` are the parts that another value changes something for, with the
     modules that are loaded; if there are none, `unused_because` says why.
 
@@ -57,6 +57,7 @@ class Setting:
 
     __slots__ = ("key", "kind", "value", "default", "environment", "allowed", "effect", "since",
                  "origin", "view", "process_only", "readers", "unused_because")
+    _returned_by = "tenon.settings.info(key)"
 
     def __repr__(self) -> str:
         return f"<setting {self.key}={self.value}, {self.origin}>"
@@ -146,7 +147,7 @@ def info(key: str) -> Setting:
     ('any, run-to-run, batch-invariant, cross-device', 'TENON_DETERMINISM')
     """
     number = _number(key)
-    facts, row = _facts(number), Setting()
+    facts, row = _facts(number), Setting.__new__(Setting)
     for name in ("key", "kind", "environment", "allowed", "effect", "since"):
         setattr(row, name, text(getattr(facts, name)))
     row.default = text(facts.standard)

@@ -17,4 +17,4 @@ class CpuPlatform(Platform):
     """The platform cpu, whether this machine has it or not."""
 
     def __init__(self) -> None:
-        super().__init__(platform("cpu").address)
+        self._init(platform("cpu").address)

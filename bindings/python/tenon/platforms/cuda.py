@@ -17,7 +17,7 @@ class CudaPlatform(Platform):
     """The platform cuda, whether this machine has it or not."""
 
     def __init__(self) -> None:
-        super().__init__(platform("cuda").address)
+        self._init(platform("cuda").address)
 
 
 # FastVideo has a class for each way of asking NVIDIA's driver. Tenon has one way.

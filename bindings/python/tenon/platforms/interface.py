@@ -17,7 +17,7 @@ from ctypes import byref, c_char_p, c_int32
 from typing import Any, Iterator, NamedTuple, Sequence
 
 from .. import _abi, _devices, _dtypes, _given, _log, errors, settings
-from .._handles import call, take
+from .._handles import Made, call, take
 from .._library import lib, text
 
 logger = _log.logger()  # with the lines of the library
@@ -115,7 +115,7 @@ def _words(list_: int | None) -> list[str]:
     return found
 
 
-class Platform:
+class Platform(Made):
     """A kind of hardware on this machine. Device ids are those that this process sees.
 
     >>> from tenon.platforms import AttentionBackendEnum, platform
@@ -135,9 +135,14 @@ class Platform:
 
     _enum: PlatformEnum
 
-    def __init__(self, address: int | None = None) -> None:
-        """The library's platform; without an address, that of the class's `_enum`, or none."""
-        self.address = _address_of(type(self)) if address is None else address
+    def __init__(self, *given: Any) -> None:
+        """The library's platform of the class's `_enum`, or none."""
+        if given:
+            raise TypeError(f"{type(self).__name__} takes no arguments; use tenon.platforms.platform(name)")
+        self._init(_address_of(type(self)))
+
+    def _init(self, address: int) -> None:
+        self.address = address
         if not hasattr(type(self), "_enum"):
             self._enum = PlatformEnum(lib.tn_platform_kind(self.address))
 
@@ -213,7 +218,7 @@ class Platform:
 
     def _device(self, device_id: int) -> _devices.Device:
         number = _given.number("device_id", device_id, *_given.INT32)
-        return _devices.Device(take(lib.tn_platform_device_get, self.address, number))
+        return _devices.Device._make(take(lib.tn_platform_device_get, self.address, number))
 
     def device_types(self) -> list[str]:
         """What the type of a device of this platform is called, in texts and by PyTorch."""
@@ -470,12 +475,6 @@ class UnspecifiedPlatform(Platform):
     (None, False)
     """
 
-    def __init__(self) -> None:
-        super().__init__(lib.tn_platform_unspecified())
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return UnspecifiedPlatform, ()
-
 
 def _capability(given: Any) -> tuple[int, ...] | int:
     """A pair, or a number of its form: 90 for (9, 0)."""
@@ -510,7 +509,7 @@ def platform(name: str) -> Platform:
     >>> platform("rocm").device_type                # the word that PyTorch has for it
     'cuda'
     """
-    return Platform(take(lib.tn_platform_get, _given.text("name", name)))
+    return Platform._make(take(lib.tn_platform_get, _given.text("name", name)))
 
 
 def platforms() -> list[Platform]:
@@ -522,7 +521,7 @@ def platforms() -> list[Platform]:
     """
     list_ = take(lib.tn_platform_list_create)
     try:
-        return [Platform(_abi.PlatformReport.from_address(lib.tn_platform_list_get(list_, i)).platform)
+        return [Platform._make(_abi.PlatformReport.from_address(lib.tn_platform_list_get(list_, i)).platform)
                 for i in range(lib.tn_platform_list_count(list_))]
     finally:
         lib.tn_platform_list_release(list_)
@@ -534,4 +533,4 @@ _made: dict[int, Platform] = {}
 def resolve_current() -> Platform:
     """The current one, the same object every time."""
     address = take(lib.tn_platform_current)
-    return _made.setdefault(address, Platform(address))
+    return _made.setdefault(address, Platform._make(address))

@@ -17,4 +17,4 @@ class MpsPlatform(Platform):
     """The platform mps, whether this machine has it or not."""
 
     def __init__(self) -> None:
-        super().__init__(platform("mps").address)
+        self._init(platform("mps").address)

@@ -17,4 +17,4 @@ class NPUPlatform(Platform):
     """The platform npu, whether this machine has it or not."""
 
     def __init__(self) -> None:
-        super().__init__(platform("npu").address)
+        self._init(platform("npu").address)

@@ -17,4 +17,4 @@ class RocmPlatform(Platform):
     """The platform rocm, whether this machine has it or not."""
 
     def __init__(self) -> None:
-        super().__init__(platform("rocm").address)
+        self._init(platform("rocm").address)
