@@ -60,11 +60,17 @@ def check_version():
 
 
 def check_benchmarks():
-    """Every figure that a benchmark prints has its row."""
+    """Every figure that a benchmark prints has its row, and a ratio below 1 is bold."""
     page = (source / "docs/benchmarks.md").read_text()
     for words in ("`tenon modules`", "opening one module", "empty tasks on 2 threads", "uniform f32 fill",
                   "`tenon devices`", "resident memory", "current platform"):
         check(words in page, f"benchmarks.md: no figure for {words}")
+    for table in re.findall(r"(?:^\|.*\n)+", page, re.M):
+        header, _, *rows = [line.strip("|").split("|") for line in table.splitlines()]
+        for column in [i for i, title in enumerate(header) if title.strip() == "ratio"]:
+            for row in rows:
+                cell = re.sub(r"A/A.*|\d+ below.*|\*\*[\d.]+\*\*(?: to [\d.]+)?", "", row[column])
+                check(not re.search(r"(?<![\d.])0\.\d", cell), f"benchmarks.md: not bold: {'|'.join(row)}")
     check("gcc" in page and "A/A" in page, "benchmarks.md: no compiler or no spread")
 
 
