@@ -114,6 +114,18 @@ static void expect_cuda(unsigned modules, const char *root, tn_platform_verdict 
     world_end(&w);
 }
 
+/* A call that needs the platform fails with this advice. */
+static void expect_refusal(unsigned modules, const char *root, const char *advice)
+{
+    world w;
+    tn_error err;
+    world_make(&w, modules, root);
+    assert_int_equal(tni_platform_unready(world_platform(&w, "cuda"), "test", &err),
+                     TN_UNAVAILABLE);
+    assert_contains(err.message, advice);
+    world_end(&w);
+}
+
 static void traces_of_a_gpu_are_weighed(void **state)
 {
     char root[SCRATCH_PATH];
@@ -124,6 +136,7 @@ static void traces_of_a_gpu_are_weighed(void **state)
     put(root, "/sys/bus/pci/devices/0000:00:01.0/device", "0x1234\n");
     put(root, "/sys/bus/pci/devices/0000:00:01.0/class", "0x020000\n");
     expect_cuda(WORLD_CPU, root, TN_PLATFORM_ABSENT, "not found (10 places checked)", "");
+    expect_refusal(WORLD_CPU, root, "`tenon devices --explain` shows the evidence");
     put_gpu(root);
     expect_cuda(WORLD_CPU, root, TN_PLATFORM_NO_DRIVER,
                 "NVIDIA GPU without a working driver: found PCI device 10de:03", "nvidia-smi");

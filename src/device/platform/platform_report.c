@@ -67,7 +67,7 @@ static void list_traces(const tni_platform_report *report, char *out, size_t siz
 #define REASON(...) tni_text_format(to->reason, sizeof to->reason, __VA_ARGS__)
 #define REMEDY(...) tni_text_format(to->remedy, sizeof to->remedy, __VA_ARGS__)
 
-/* Without any traces to report, the only remedy is the module's. */
+/* The only remedy is the module's: nothing else knows what is missing. */
 static void explain_absence(const char *traces, const char *remedy, tni_platform_report *to)
 {
     const char *module = to->module[0] ? to->of_module : "";
@@ -80,10 +80,10 @@ static void explain_absence(const char *traces, const char *remedy, tni_platform
     }
     if (unlooked)
         snprintf(unseen, sizeof unseen, ", %zu of which could not be checked", unlooked);
-    if (looked == 0) {
+    REMEDY("%s", remedy);
+    if (looked == 0)
         REASON("%s", to->module[0] ? module : "no evidence for it");
-        REMEDY("%s", remedy);
-    } else if (traces[0])
+    else if (traces[0])
         REASON("%s%sno %s found, only %s", module, between,
                to->traces.hardware == TNI_SEEN_NOTHING_ASKED ? "driver" : "hardware", traces);
     else
@@ -149,10 +149,11 @@ tn_status tni_platform_unready(const tn_platform *platform, const char *where, t
     if (!report)
         return tni_no_memory(err, where, "a report of the platform");
     tni_platform_examine(platform, report);
-    tn_status status =
-        tn_fail(err, TN_UNAVAILABLE, 0, where, "platform %s is %s: %s%s%s", platform->name,
-                tn_platform_verdict_name(report->verdict), report->reason,
-                report->remedy[0] ? "; remedy: " : "", report->remedy);
+    tn_status status = tn_fail(err, TN_UNAVAILABLE, 0, where, "platform %s is %s: %s%s%s",
+                               platform->name, tn_platform_verdict_name(report->verdict),
+                               report->reason, report->remedy[0] ? "; remedy: " : "; ",
+                               report->remedy[0] ? report->remedy
+                                                 : "`tenon devices --explain` shows the evidence");
     tni_release(report);
     return status;
 }
