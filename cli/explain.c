@@ -12,6 +12,7 @@ typedef struct explain_request {
     option_values problems;
     option_values files;
     bool as_json;
+    bool full;
 } explain_request;
 
 enum { NAME_WIDTH = 8 }; /* a longer name of an operator is on a line of its own */
@@ -106,7 +107,7 @@ static int decide(const option_values *wanted, explained *out)
 static int report_problems(const command *self, const explain_request *request,
                            const explained *problems)
 {
-    explained_world world = {.found = {0}};
+    explained_world world = {.full = request->full};
     size_t count = request->problems.count;
     int code = EXIT_DONE;
     tn_error err;
@@ -154,6 +155,8 @@ int run_explain(const command *self, int count, char **arguments)
          &request.problems, OPTION_VALUES_MAX},
         {"--device-file", "F", "also use the devices described in F; may be repeated", NULL,
          &request.files, OPTION_VALUES_MAX},
+        {"--full", NULL, "also list the kernels that compute with other dtypes", &request.full,
+         NULL, 0},
         {"--json", NULL, "print JSON", &request.as_json, NULL, 0},
     };
     int code = options_parse(self, rows, sizeof rows / sizeof rows[0], count, arguments);

@@ -15,6 +15,7 @@ typedef struct explained {
 typedef struct explained_world {
     findings found;          /* devices and machine */
     found_settings settings; /* with --set applied */
+    bool full;               /* lists kernels of other dtypes too */
 } explained_world;
 
 /* The value of `determinism`; NULL if nothing is requested. */

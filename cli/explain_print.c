@@ -138,8 +138,10 @@ static void print_change(const explained *problem)
 void explained_print(const explained_world *world, const explained *problem)
 {
     const tni_sheet *to = text_sheet();
-    const tn_print_args how = {
-        .struct_size = sizeof how, .columns = to->columns, .colors = to->colors};
+    const tn_print_args how = {.struct_size = sizeof how,
+                               .columns = to->columns,
+                               .colors = to->colors,
+                               .full = world->full};
     print_head(world, problem->now);
     (void)tn_decision_print(problem->now, &how, to->write, to->user, NULL);
     print_offenders(world, problem);

@@ -110,8 +110,10 @@ typedef struct tn_print_args {
     size_t struct_size;
     int32_t columns; /* width of the lines, at least 60; 0: 100 */
     int32_t colors;  /* 1: with the escape sequences of terminals */
+    int32_t full;    /* 1: with a line for each kernel that computes with other dtypes only */
+    int32_t reserved;
 } tn_print_args;
-TN_ENDS_WITH(tn_print_args, colors);
+TN_ENDS_WITH(tn_print_args, reserved);
 
 /* Prints a decision as `tenon explain` does: the problem, a table of the candidates with the reason
  * why each is not used, for attention its backends, and what runs. `write` is called with each part

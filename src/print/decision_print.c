@@ -15,12 +15,34 @@ typedef struct known_version {
     char text[TNI_VERSION_ROOM];
 } known_version;
 
-static int measure_names(const tn_decision *decision)
+/* Whether the candidate computes other dtypes than the problem's: its time means nothing. */
+static bool has_other_dtype(const tn_candidate *candidate)
+{
+    return candidate->why && candidate->why->code == TN_REFUSE_DTYPE;
+}
+
+static size_t count_other_dtypes(const tn_decision *decision)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < tn_decision_count(decision); i++)
+        count += has_other_dtype(tn_decision_candidate(decision, i));
+    return count;
+}
+
+/* Candidates of other dtypes are printed if that is requested, or if there are no others. */
+static bool prints_all(const tn_decision *decision, const tn_print_args *how)
+{
+    return (how && TN_HAS(how, tn_print_args, full) && how->full) ||
+           count_other_dtypes(decision) == tn_decision_count(decision);
+}
+
+static int measure_names(const tn_decision *decision, bool all)
 {
     enum { LEAST = 6 };
     int width = LEAST;
     for (size_t i = 0; i < tn_decision_count(decision); i++) {
-        int columns = tni_columns(tn_decision_candidate(decision, i)->kernel);
+        const tn_candidate *candidate = tn_decision_candidate(decision, i);
+        int columns = all || !has_other_dtype(candidate) ? tni_columns(candidate->kernel) : 0;
         width = columns > width ? columns : width;
     }
     return width;
@@ -44,7 +66,8 @@ static void print_remark(const tni_sheet *sheet, const tni_line *line)
 static void print_candidate(const tni_sheet *sheet, const tn_candidate *candidate, int width,
                             known_version *known)
 {
-    char time[TNI_TIME_ROOM];
+    const bool has_time = !has_other_dtype(candidate);
+    char time[TNI_TIME_ROOM] = "-";
     const char *none = tni_sheet_color(sheet, TNI_COLOR_NONE);
     tni_line line = {0};
     tni_sheet_print(sheet, "%*s%s", INDENT, "", tni_sheet_color(sheet, TNI_COLOR_STRONG));
@@ -52,8 +75,8 @@ static void print_candidate(const tni_sheet *sheet, const tn_candidate *candidat
     tni_sheet_print(sheet, "%s  %s%-*s%s%*s %-*s ", none,
                     tni_sheet_color(sheet, tni_candidate_color(candidate)), VERDICT,
                     tn_verdict_name(candidate->verdict), none, TIME,
-                    tni_time_text(tni_candidate_us(candidate), time), SOURCE,
-                    tni_candidate_us_source(candidate));
+                    has_time ? tni_time_text(tni_candidate_us(candidate), time) : time, SOURCE,
+                    has_time ? tni_candidate_us_source(candidate) : "");
     tni_phrase_candidate(candidate, version_of(candidate->library, known), &line);
     tni_sheet_wrapped(sheet, INDENT + width + 2 + VERDICT + TIME + 1 + SOURCE + 1, "", 0,
                       line.text);
@@ -64,6 +87,11 @@ static void print_candidate(const tni_sheet *sheet, const tn_candidate *candidat
     line.length = 0;
     tni_phrase_rule(candidate, &line);
     print_remark(sheet, &line);
+}
+
+static bool has_time_from(const tn_candidate *candidate, const char *source)
+{
+    return !has_other_dtype(candidate) && strcmp(tni_candidate_us_source(candidate), source) == 0;
 }
 
 /* Explains the words after the times, only those that were printed. */
@@ -77,8 +105,7 @@ static void print_time_words(const tni_sheet *sheet, const tn_decision *decision
     for (size_t w = 0; w < sizeof words / sizeof words[0]; w++) {
         size_t i = 0;
         while (i < tn_decision_count(decision) &&
-               strcmp(tni_candidate_us_source(tn_decision_candidate(decision, i)), words[w][0]) !=
-                   0)
+               !has_time_from(tn_decision_candidate(decision, i), words[w][0]))
             i++;
         if (i < tn_decision_count(decision))
             tni_line_add(&line, "%s%s = %s", line.length ? "; " : "", words[w][0], words[w][1]);
@@ -87,10 +114,19 @@ static void print_time_words(const tni_sheet *sheet, const tn_decision *decision
         tni_sheet_wrapped_line(sheet, INDENT, "times: ", 7, line.text);
 }
 
-static void print_candidates(const tni_sheet *sheet, const tn_decision *decision)
+static void print_folded(const tni_sheet *sheet, size_t count)
+{
+    tni_line line = {0};
+    tni_line_add(&line, "%zu kernel%s with other dtypes (`tenon explain --full` lists %s)", count,
+                 count == 1 ? " computes" : "s compute", count == 1 ? "it" : "them");
+    tni_sheet_wrapped_line(sheet, INDENT, "", 0, line.text);
+}
+
+static void print_candidates(const tni_sheet *sheet, const tn_decision *decision, bool all)
 {
     known_version known = {0};
-    int width = measure_names(decision);
+    int width = measure_names(decision, all);
+    const size_t folded = all ? 0 : count_other_dtypes(decision);
     if (tn_decision_count(decision) == 0)
         tni_sheet_print(sheet, "%*sno available kernel computes it\n", INDENT, "");
     else
@@ -98,8 +134,13 @@ static void print_candidates(const tni_sheet *sheet, const tn_decision *decision
                         tni_sheet_color(sheet, TNI_COLOR_SOFT), INDENT, "", width, "kernel",
                         VERDICT, "verdict", TIME, "time", SOURCE, "",
                         tni_sheet_color(sheet, TNI_COLOR_NONE));
-    for (size_t i = 0; i < tn_decision_count(decision); i++)
-        print_candidate(sheet, tn_decision_candidate(decision, i), width, &known);
+    for (size_t i = 0; i < tn_decision_count(decision); i++) {
+        const tn_candidate *candidate = tn_decision_candidate(decision, i);
+        if (all || !has_other_dtype(candidate))
+            print_candidate(sheet, candidate, width, &known);
+    }
+    if (folded > 0)
+        print_folded(sheet, folded);
     print_time_words(sheet, decision);
     tni_sheet_print(sheet, "\n");
 }
@@ -144,6 +185,9 @@ tn_status tn_decision_print(const tn_decision *decision, const tn_print_args *ho
                        decision ? "write" : "decision");
     if (how && !TN_HAS(how, tn_print_args, colors))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "how->struct_size is too small");
+    if (how && TN_HAS(how, tn_print_args, reserved) && (how->reserved || (how->full & ~1)))
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "how->full: expected 0 or 1, and how->reserved 0");
     const int32_t columns = how && how->columns ? how->columns : COLUMNS;
     const tni_sheet sheet = {.write = write,
                              .user = user,
@@ -151,7 +195,7 @@ tn_status tn_decision_print(const tn_decision *decision, const tn_print_args *ho
                              .colors = how && how->colors};
     tni_sheet_wrapped_line(&sheet, 0, "problem", LABEL, tn_decision_problem(decision));
     tni_sheet_print(&sheet, "\n");
-    print_candidates(&sheet, decision);
+    print_candidates(&sheet, decision, prints_all(decision, how));
     tni_print_backends(&sheet, decision);
     print_selection(&sheet, decision);
     print_unmet(&sheet, decision);

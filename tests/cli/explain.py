@@ -398,7 +398,7 @@ class DryRun(Case):
 
 class Text(Case):
     def test_is_a_bug_report(self):
-        text = self.text("matmul:bf16:m=4,n=4,k=4")
+        text = self.text("--full", "matmul:bf16:m=4,n=4,k=4")
         version = script.run(script.build.tenon, "version").stdout.split(" ", 1)[1]
         flat = " ".join(text.split())
         self.assertTrue(text.startswith("device    cpu:0, "))
@@ -406,8 +406,10 @@ class Text(Case):
         self.assertIn("tenon " + " ".join(version.split()), flat)
         self.assertIn("settings  all at their defaults\n", text)
         for row in self.document("matmul:bf16:m=4,n=4,k=4")["candidates"]:
-            self.assertRegex(text, rf"(?m)^  {re.escape(row['kernel'])} +{row['verdict']} +[\d.]+ "
-                                   r"(ns|us|ms|s) +(predicted|modelled|measured)")
+            time = r"[\d.]+ (ns|us|ms|s) +(predicted|modelled|measured)"
+            if row["why"] and row["why"]["code"] == "dtype":
+                time = "- "
+            self.assertRegex(text, rf"(?m)^  {re.escape(row['kernel'])} +{row['verdict']} +{time}")
             if row["why"]:
                 self.assertIn(f"{row['why']['code']}: {row['why']['text']}", flat)
         self.assertRegex(text, r"(?m)^runs now: \S+$")
@@ -440,6 +442,20 @@ class Text(Case):
         self.assertGreater(len(bare.splitlines()), len(plain.splitlines()))
         self.print_from_c()  # tests what is refused
 
+    def test_kernels_of_other_dtypes_are_counted(self):
+        """One line, unless --full lists them, without times; JSON has them all."""
+        rows = self.document(MATMUL)["candidates"]
+        others = [row["kernel"] for row in rows if row["why"] and row["why"]["code"] == "dtype"]
+        self.assertGreater(len(others), 1)
+        text, full = self.text(MATMUL), self.text("--full", MATMUL)
+        self.assertIn(f"\n  {len(others)} kernels compute with other dtypes (`tenon explain --full` lists them)\n",
+                      text)
+        self.assertNotIn("with other dtypes (", full)
+        for row in rows:
+            name = rf"(?m)^  {re.escape(row['kernel'])} "
+            (self.assertNotRegex if row["kernel"] in others else self.assertRegex)(text, name)
+            self.assertRegex(full, name + (r" *refused +- " if row["kernel"] in others else ""))
+
     def test_says_what_the_words_of_times_mean(self):
         """Only of words that stand there."""
         meant = {"measured": "timed on this device", "modelled": "from the kernel's cost function",
@@ -465,7 +481,7 @@ class Text(Case):
 
     def test_what_is_not_there_is_said_in_words(self):
         cases = {
-            ("matmul:i8:m=4,n=4,k=4",): "dtype: i8; it computes with f32, f64, ",
+            ("--full", "matmul:i8:m=4,n=4,k=4"): "dtype: i8; it computes with f32, f64, ",
             ("matmul:f32:m=4,n=4,k=4,sa=8;2,acc=f64",):
                 "feature: the kernel does not support strides, acc",
             ("--set", "determinism=cross-device", MATMUL):
@@ -527,15 +543,17 @@ class Text(Case):
                     self.assertTrue(path == tail or (path.endswith(tail) and found != tail), (found, path))
 
     def test_a_library_that_is_absent_was_sought_somewhere(self):
-        """Whatever the length of the reason, places and remedy are both told, as far as there is room."""
-        for path, places in ((None, "the system's library cache and folders"),
-                             ("/nowhere/" + "x" * 200, r"LD_LIBRARY_PATH \(\.\.\.[^;]*"),
-                             (":".join(["/nowhere/" + "x" * 20] * 9), r"LD_LIBRARY_PATH \((/nowhere/x{20}:)*\.\.\.[^;]*")):
+        """The remedy is always told; the places are, unless there is no room for all of them."""
+        everywhere = "the system's library cache and folders"
+        for path, places in ((None, f"; searched in {everywhere}"),
+                             ("/nowhere/" + "x" * 200, r"(; searched in LD_LIBRARY_PATH \([^();]*\)[^();]*)?"),
+                             (":".join(["/nowhere/" + "x" * 20] * 9),
+                              r"(; searched in LD_LIBRARY_PATH \((/nowhere/x{20}:)*(\.\.\.)?\)[^();]*)?")):
             rows = self.document("matmul:f32:m=256,n=256,k=256", LD_LIBRARY_PATH=path)["candidates"]
             texts = [row["why"]["text"] for row in rows if row["why"] and row["why"]["code"] == "library"]
             for text in texts:
                 if "No such file" in text:
-                    self.assertRegex(text, rf": [^;]*No such file or directory; searched in {places}; install ")
+                    self.assertRegex(text, rf": [^;]*No such file or directory{places}; install ")
 
 
 class Described(Case):

@@ -33,6 +33,10 @@ static int test_refusals(void)
         tn_decision_print(NULL, NULL, write_file, stdout, &err) == TN_INVALID_ARGUMENT &&
         tn_decision_print(decision, NULL, NULL, NULL, &err) == TN_INVALID_ARGUMENT &&
         tn_decision_print(decision, &(tn_print_args){.struct_size = 4}, write_file, stdout, &err) ==
+            TN_INVALID_ARGUMENT &&
+        tn_decision_print(decision, TN_ARGS(print, .full = 2), write_file, stdout, &err) ==
+            TN_INVALID_ARGUMENT &&
+        tn_decision_print(decision, TN_ARGS(print, .reserved = 1), write_file, stdout, &err) ==
             TN_INVALID_ARGUMENT;
     tn_decision_release(decision);
     return !refused;
