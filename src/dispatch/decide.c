@@ -177,11 +177,10 @@ static bool cpu_permits(const tni_asking *asking, const tn_kernel_row *row, tn_r
                       *reason ? "; " : "", reason);
 }
 
-/* Shortens a text: first removes phrases that the following words repeat, then cuts at the end. A
- * clause of which too little would remain is removed whole. */
+/* Shortens a text: first removes phrases that the following words repeat, then whole clauses from
+ * the end. Only a first clause that is too long by itself is cut. */
 static void shorten_text(char *text, size_t room)
 {
-    enum { CLAUSE_LEAST = 32 };
     static const char needless[] = "cannot open shared object file: ";
     char copy[sizeof(tn_error)];
     char *found;
@@ -189,8 +188,7 @@ static void shorten_text(char *text, size_t room)
         const char *rest = found + strlen(needless);
         memmove(found, rest, strlen(rest) + 1);
     }
-    while (strlen(text) > room && (found = strrchr(text, ';')) &&
-           (size_t)(found - text) + CLAUSE_LEAST > room)
+    while (strlen(text) > room && (found = strrchr(text, ';')))
         *found = '\0';
     tn_text_fit(copy, sizeof copy, text);
     tn_text_fit(text, room + 1, copy);
