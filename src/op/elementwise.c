@@ -23,8 +23,9 @@ tn_status tni_elementwise_args(const char *where, const void *args, size_t neede
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "args is NULL");
     if (*(const size_t *)args < needed)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "args->struct_size: expected at least %zu, got %zu", needed,
-                       *(const size_t *)args);
+                       "args->struct_size: expected at least %zu, got %zu; make args with "
+                       "TN_ARGS(%s, ...)",
+                       needed, *(const size_t *)args, where + strlen("tn_"));
     return TN_OK;
 }
 

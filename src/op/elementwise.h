@@ -7,7 +7,7 @@
 #include "tenon/module/op/elementwise.h"
 
 /* Checks that the arguments are not NULL and have at least `needed` bytes. Every argument struct
- * begins with its size. */
+ * begins with its size. `where` is the function's name: the struct of tn_NOUN is tn_NOUN_args. */
 tn_status tni_elementwise_args(const char *where, const void *args, size_t needed, tn_error *err);
 
 /* Checks that a reserved field of the arguments is 0; that a switch is 0 or 1. */

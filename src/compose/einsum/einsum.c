@@ -5,6 +5,7 @@
 #include "base/dtype.h"
 #include "device/device.h"
 #include "device/tensor/tensor.h"
+#include "op/elementwise.h"
 #include "settings/context.h"
 
 #include <inttypes.h>
@@ -44,12 +45,10 @@ static const char *name_operand(int32_t index, char room[32])
 
 static tn_status check_args(const tn_einsum_args *args, tn_error *err)
 {
-    if (!args)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "args is NULL");
-    if (!TN_HAS(args, tn_einsum_args, workspace_bytes))
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "args->struct_size: expected at least %zu, got %zu",
-                       TN_UP_TO(tn_einsum_args, workspace_bytes), args->struct_size);
+    tn_status status =
+        tni_elementwise_args(where, args, TN_UP_TO(tn_einsum_args, workspace_bytes), err);
+    if (status)
+        return status;
     if (!args->equation)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "args->equation is NULL");
     if (args->count < 1 || args->count > TN_EINSUM_OPERANDS_MAX || !args->operands)

@@ -3,6 +3,7 @@
 
 #include "base/dtype.h"
 #include "dispatch/call.h"
+#include "op/elementwise.h"
 #include "op/op_check.h"
 
 #include <float.h>
@@ -234,12 +235,10 @@ static tn_status validate_matmul(tn_op *op, tn_error *err)
 
 static tn_status check_args(const tn_matmul_args *args, tn_error *err)
 {
-    if (!args)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "args is NULL");
-    if (!TN_HAS(args, tn_matmul_args, workspace_bytes))
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "args->struct_size: expected at least %zu, got %zu",
-                       TN_UP_TO(tn_matmul_args, workspace_bytes), args->struct_size);
+    tn_status status =
+        tni_elementwise_args(where, args, TN_UP_TO(tn_matmul_args, workspace_bytes), err);
+    if (status)
+        return status;
     if (args->reserved || (args->set & ~TN_MATMUL_SET_ALPHA))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
                        "args->%s has bits that this version does not know",
