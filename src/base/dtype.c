@@ -46,9 +46,24 @@ const char *tni_dtype_nearest(const char *word)
     return tni_words_nearest(word, words, ROWS);
 }
 
+/* Names of PyTorch and NumPy that are not similar to Tenon's, each before Tenon's. */
+static const char *const foreign[] = {
+    "float",   "f32", "float32",   "f32",  "double",     "f64", "float64", "f64", "half",   "f16",
+    "float16", "f16", "bfloat16",  "bf16", "uint8",      "u8",  "uint16",  "u16", "uint32", "u32",
+    "uint64",  "u64", "complex64", "c64",  "complex128", "c128"};
+
 const char *tni_dtype_offer(const char *word, char room[TNI_OFFER])
 {
-    return tni_words_offer(word, words, ROWS, room);
+    enum { NAMES = sizeof foreign / sizeof foreign[0] / 2 };
+    const char *names[NAMES], *near = tni_dtype_nearest(word);
+    for (size_t i = 0; i < NAMES; i++)
+        names[i] = foreign[2 * i];
+    const char *other = near ? NULL : tni_words_nearest(word, names, NAMES);
+    for (size_t i = 0; i < NAMES; i++) {
+        if (other == names[i])
+            near = foreign[2 * i + 1];
+    }
+    return near ? tni_words_hint(near, room) : tni_words_offer(word, words, ROWS, room);
 }
 
 int64_t tni_dtype_bytes(tn_dtype dtype)

@@ -243,6 +243,7 @@ static void texts_are_refused(void **state)
     expect_refused("attention:f32:h=1,l=4,d=4,layout=bdhl", "layout cannot be \"bdhl\"");
     expect_refused("attention:f32:h=1,l=4,d=4,mask=casual",
                    "mask: expected none, causal, causal-br");
+    expect_refused("attention:f32:h=1,l=4,d=4,mask=casual", "; did you mean causal?");
     expect_refused("attention:f32:h=1,l=4,d=4,mask=causal;", "mask: expected none");
     expect_refused("attention:f32:h=1,l=4,d=4,mask=causal;bool;bool", "mask: expected none");
     expect_refused("attention:f32:h=1,l=4,d=4,mask=window:3", "mask: expected none");

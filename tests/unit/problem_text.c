@@ -206,6 +206,8 @@ static void forms_are_refused(void **state)
     expect_refused("sofmax:f32:shape=4", "did you mean softmax?");
     expect_refused("matmul", "expected the form matmul:DTYPE:FIELD=VALUE,...");
     expect_refused("matmul:f31:m=1", "no dtype \"f31\"; did you mean f32?");
+    expect_refused("matmul:float32:m=1", "no dtype \"float32\"; did you mean f32?");
+    expect_refused("matmul:halff", "no dtype \"halff\"; did you mean f16?");
     expect_refused("unary:f32:", "expected the form key=value, got \"\"");
     expect_refused("unary:f32:kind", "expected the form key=value, got \"kind\"");
     expect_refused("unary:f32:=neg", "expected the form key=value, got \"=neg\"");

@@ -183,8 +183,10 @@ bool tni_attention_read_place(const char **text, tn_attention_op *at)
 static tn_status parse_mask(tni_fields *fields, tn_dtype dtype, sizes *s, tn_attention_op *at,
                             tn_error *err)
 {
-    static const char *const words[] = {"bool", "additive", "padding"};
-    const char *text = tni_fields_take(fields, "mask");
+    static const char *const words[] = {"bool",   "additive",  "padding", "none",
+                                        "causal", "causal-br", "window:", "window-tl:"};
+    const char *const value = tni_fields_take(fields, "mask"), *text = value;
+    char hint[TNI_HINT];
     (void)tni_attention_see(at, TN_MASK_NONE, 0, 0);
     if (!text)
         return TN_OK;
@@ -193,11 +195,12 @@ static tn_status parse_mask(tni_fields *fields, tn_dtype dtype, sizes *s, tn_att
     for (int32_t i = 0; i < 3 && more && !s->mask; i++)
         s->mask = read_word(&text, words[i]) ? i + MASK_BOOL : MASK_NONE;
     if (*text || (more && !s->mask))
-        return reject_field(
-            fields, "mask",
-            "none, causal, causal-br, window:L;R or window-tl:L;R, bool, additive or "
-            "padding, or one of the latter three behind one of the others and a ';'",
-            err);
+        return tn_fail(
+            err, TN_INVALID_ARGUMENT, 0, "problem",
+            "%.160s: mask: expected none, causal, causal-br, window:L;R or window-tl:L;R, bool, "
+            "additive or padding, or one of the latter three behind one of the others and a ';'%s",
+            fields->problem,
+            tni_words_hint(tni_words_nearest(value, words, sizeof words / sizeof words[0]), hint));
     s->mask_dtype = s->mask == MASK_ADDITIVE ? dtype : (tn_dtype)TN_BOOL;
     return s->mask == MASK_ADDITIVE ? tni_fields_dtype(fields, "mdtype", &s->mask_dtype, err)
                                     : TN_OK;
