@@ -91,10 +91,10 @@ double measure(network &net, int batches, std::mt19937 &random)
            static_cast<double>(static_cast<std::size_t>(batches) * batch);
 }
 
-void classify_file(network &net, const std::string &path)
+void classify_image(network &net, const std::string &path, const images::image &from)
 {
     std::vector<images::image> one(batch);
-    one[0] = images::read_pgm(path);
+    one[0] = from;
     const std::vector<float> chances = net.classify(one);
     const std::size_t kind = most_likely(chances, 0);
     std::printf("%s: %s (%.0f%%)\n", path.c_str(), images::kinds[kind],
@@ -112,6 +112,9 @@ void run(const options &chosen)
     std::mt19937 random(1);
     if (!chosen.samples.empty())
         write_samples(chosen.samples, random);
+    std::vector<images::image> read; // before the training: a missing file is reported at once
+    for (const std::string &path : chosen.files)
+        read.push_back(images::read_pgm(path));
     tn_device *device = tenon::device(chosen.device.c_str());
     network net(device, batch, random);
     const auto begin = std::chrono::steady_clock::now();
@@ -121,8 +124,8 @@ void run(const options &chosen)
     std::printf("trained on %s (%s) in %.1f s\n", tn_device_id(device), tn_device_name(device),
                 seconds.count());
     std::printf("recognised %.1f%% of new drawings\n", 100 * measure(net, 4, random));
-    for (const std::string &path : chosen.files)
-        classify_file(net, path);
+    for (std::size_t i = 0; i < read.size(); i++)
+        classify_image(net, chosen.files[i], read[i]);
 }
 
 } // namespace

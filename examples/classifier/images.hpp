@@ -70,6 +70,8 @@ inline void write_pgm(const std::string &path, const image &from)
 inline image read_pgm(const std::string &path)
 {
     std::ifstream file(path, std::ios::binary);
+    if (!file)
+        throw std::runtime_error(path + ": cannot be opened");
     std::string magic;
     std::size_t width = 0, height = 0, most = 0;
     file >> magic >> width >> height >> most;

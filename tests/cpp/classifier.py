@@ -35,9 +35,10 @@ class Classifier(script.Case):
         text = self.run_well(self.program, "--device", "cpu", "--steps", "1", *files)
         self.assertEqual([line.split(": ")[0] for line in text.splitlines()[2:]], files)
         for words, message in [(["--device", "nowhere"], 'no device "nowhere"'), (["--steps"], "usage: "),
-                               (["--steps", "0", "none.pgm"], "none.pgm: expected a binary PGM file")]:
+                               (["none.pgm"], "none.pgm: cannot be opened"),
+                               ([__file__], ": expected a binary PGM file")]:
             done = script.run(self.program, *words)
-            self.assertEqual(done.returncode, 1)
+            self.assertEqual((done.returncode, done.stdout), (1, ""))  # nothing was trained
             self.assertIn(message, done.stderr)
 
 
