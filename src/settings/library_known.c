@@ -34,7 +34,8 @@
 const tni_library_known tni_libraries_known[] = {
     /* Parts of Tenon. */
     {"cpu", "cpu", "the processor", NULL, NULL, NULL, TNI_LIBRARY_PART},
-    {"opt_einsum", "", "the order in which einsum contracts", NULL, NULL, NULL, TNI_LIBRARY_PART},
+    {"opt_einsum", "", "einsum's search for a cheap order: torch.backends has this name; not Python's package", NULL,
+     NULL, NULL, TNI_LIBRARY_PART},
 
     /* Libraries that the module cpu has rows for. */
     {"blis", "cpu", "matrix products", NULL, NULL, NULL, 0},
