@@ -55,6 +55,7 @@ static tn_status gather_machine(findings *to, tn_error *err)
 /* A missing topology is not a failure of the report: its source says why. */
 static tn_status gather_topology(uint32_t parts, findings *to, tn_error *err)
 {
+    const tn_library *used;
     tn_status status = parts & FIND_TOPOLOGY
                            ? tn_topology_create(&to->topology, &to->topology_error)
                            : tn_topology_create_basic(&to->topology, &to->topology_error);
@@ -63,6 +64,8 @@ static tn_status gather_topology(uint32_t parts, findings *to, tn_error *err)
         return TN_OK;
     }
     to->topology_source = tn_topology_source(to->topology);
+    if (strncmp(to->topology_source, "hwloc", 5) == 0 && !tn_library_get("hwloc", &used, NULL))
+        (void)tn_library_try(used, NULL); /* it is open: its state says so from now on */
     COPY_ROWS(tn_topology, to->topology, to->objects, to->object_count);
     return TN_OK;
 }
@@ -285,11 +288,26 @@ size_t findings_count_ready_modules(const findings *found)
     return ready;
 }
 
+static bool is_hardware(const tn_platform_report *report)
+{
+    return strcmp(report->name, "described") != 0;
+}
+
+size_t findings_count_platforms(const findings *found)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < found->platform_count; i++)
+        count += is_hardware(&found->platforms[i].report);
+    return count;
+}
+
 size_t findings_count_ready_platforms(const findings *found)
 {
     size_t ready = 0;
-    for (size_t i = 0; i < found->platform_count; i++)
-        ready += found->platforms[i].report.verdict == TN_PLATFORM_READY;
+    for (size_t i = 0; i < found->platform_count; i++) {
+        const tn_platform_report *report = &found->platforms[i].report;
+        ready += is_hardware(report) && report->verdict == TN_PLATFORM_READY;
+    }
     return ready;
 }
 

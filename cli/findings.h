@@ -130,6 +130,9 @@ const char *library_rule(const tn_library_state *library);
 const char *library_file(const tn_library_state *library);
 
 size_t findings_count_ready_modules(const findings *found);
+/* The platforms of hardware; those whose verdict is READY. The platform of described devices does
+ * not count. */
+size_t findings_count_platforms(const findings *found);
 size_t findings_count_ready_platforms(const findings *found);
 
 /* The verdicts in display order: working ones first, absent ones last. */

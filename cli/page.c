@@ -52,13 +52,13 @@ static void write_tiles(FILE *to, const findings *found)
     text_line threads = {0}, set_by = {0}, devices = {0}, ready = {0}, memory = {0};
     text_add(&threads, "%d", (int)found->facts->threads);
     if (least)
-        text_add(&set_by, "set by %s", least->name);
+        text_add(&set_by, "set by %s", limit_source(least));
     if (found->facts->memory_available.known)
         text_add(&memory, "%s available",
                  text_bytes(found->facts->memory_available.value, available));
     text_add(&devices, "%zu", found->device_count);
     text_add(&ready, "%zu of %zu platforms ready", findings_count_ready_platforms(found),
-             found->platform_count);
+             findings_count_platforms(found));
     html_write(to, "<dl class=\"tiles\">\n");
     write_tile(to, "Current platform", current ? current->report.name : "none",
                current ? current->report.reason : "see the platforms below");

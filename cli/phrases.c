@@ -98,13 +98,18 @@ void phrase_class(const tn_machine_class *class, text_line *out)
         text_add_item(out, "speed %" PRId64 " of 1024", class->capacity);
 }
 
+const char *limit_source(const tn_machine_limit *limit)
+{
+    return strcmp(limit->name, "requested") == 0 ? "the setting cpu.threads" : limit->name;
+}
+
 void phrase_budget(const findings *found, text_line *out)
 {
     const tn_machine_limit *least = findings_least_limit(found);
     int threads = (int)found->facts->threads;
     text_add(out, "%d thread%s", threads, plural(threads));
     if (least)
-        text_add(out, " (by %s)", least->name);
+        text_add(out, " (by %s)", limit_source(least));
 }
 
 static void add_number(text_line *out, const tn_device_properties *properties, uint64_t bit,
@@ -161,7 +166,7 @@ void phrase_verdict(const findings *found, text_line *out)
 void phrase_counts(const findings *found, text_line *out)
 {
     text_add(out, "%zu of %zu platforms ready", findings_count_ready_platforms(found),
-             found->platform_count);
+             findings_count_platforms(found));
     text_add_item(out, "%zu device%s", found->device_count, plural((int64_t)found->device_count));
     text_add_item(out, "%zu of %zu modules ready", findings_count_ready_modules(found),
                   found->module_count);

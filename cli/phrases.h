@@ -11,6 +11,8 @@ void phrase_structure(const findings *found, text_line *out); /* packages, cores
 void phrase_caches(const findings *found, text_line *out);    /* "L1 2 x 32 KiB, ..."; or empty  */
 void phrase_clock(const findings *found, text_line *out);     /* "up to 3.70 GHz"; or empty      */
 void phrase_class(const tn_machine_class *class, text_line *out);
+/* What sets a limit on the number of threads: "affinity", "the setting cpu.threads". */
+const char *limit_source(const tn_machine_limit *limit);
 void phrase_budget(const findings *found, text_line *out); /* number of threads, and its source */
 
 /* Additional facts about a device: "x86_64, level avx2, 2 cores, ..."; or empty. */

@@ -2,6 +2,7 @@
 
 #include "phrases.h"
 
+#include <ctype.h>
 #include <limits.h>
 
 enum { LABEL = 12, VERDICT_LINES = 3, PLATFORM_LINES = 5, DEVICE_LINES = 3 };
@@ -216,7 +217,7 @@ static int print_libraries_briefly(const findings *found)
         const tn_library_state *library = &found->libraries[i];
         text_line line = {0};
         text_add(&line, "%s", library->name);
-        if (library->version_text[0])
+        if (isdigit((unsigned char)library->version_text[0]))
             text_add(&line, " %.*s", (int)strcspn(library->version_text, " "),
                      library->version_text);
         if (library->available == TN_AVAILABLE_YES && library->path[0])

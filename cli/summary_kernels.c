@@ -50,7 +50,10 @@ static void print_decision(const found_decision *decision, int width)
         snprintf(rate, sizeof rate, "%s", kernel_word(kernel));
     } else if (kernel) {
         double giga = kernel_rate(decision, kernel, &unit);
-        (void)text_rate(giga, unit, rate);
+        if (giga > 0)
+            (void)text_rate(giga, unit, rate);
+        else
+            snprintf(rate, sizeof rate, "not timed");
     }
     printf("%*s", INDENT, "");
     text_cell(decision->problem, text_width() - INDENT - 2 - width - RATE);

@@ -47,6 +47,7 @@ static void describe_none(const tni_library_known *known, bool looked, tn_librar
                            : "the OpenMP runtimes of the process are not detected on this system";
     if (known->files)
         (void)tni_library_look(known->files, &look, to);
+    to->path[0] = '\0'; /* a file that no code of this process loaded */
     if (look.holds > 0) {
         to->available = TN_AVAILABLE_YES;
         REASON("%s; code that needs one loads %s", none, look.text);
