@@ -66,6 +66,13 @@ class Table(Case):
         line = " ".join(self.text().split("not ready: ")[1].split())
         self.assertEqual(line, ", ".join(absent) + "; --explain shows the evidence")
 
+    def test_an_absent_platform_has_the_remedy_of_its_module(self):
+        modules = json.loads(tenon("modules", "--json").stdout)["modules"]
+        remedies = {module["name"]: module["remedy"] for module in modules if module["status"] == "unavailable"}
+        for platform in self.document()["platforms"]:
+            if platform["verdict"] == "absent":
+                self.assertEqual(platform["remedy"], remedies.get(platform["module"], ""))
+
     def test_explain_has_every_piece(self):
         document = self.document()
         text = " ".join(self.text("--explain").split())

@@ -58,6 +58,7 @@ class Libraries(Case):
                      "kleidiai miopen").split():
             self.assertIn(name, rows)
         self.assertEqual(rows["mkl"]["verbose"], "mkl.verbose")
+        self.assertIn("not Python's package", rows["opt_einsum"]["what"])
 
     def test_try_leaves_nothing_untried(self):
         before, after = self.rows(), self.rows("--try")

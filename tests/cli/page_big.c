@@ -233,6 +233,13 @@ static void make_hybrid(void)
     make_kernels();
 }
 
+/* Too busy for timing kernels. */
+static void make_busy(void)
+{
+    make_hybrid();
+    kernels[0].timed = TRIAL_NONE;
+}
+
 /* A telephone's: three classes, no package known. */
 static void make_small(void)
 {
@@ -431,7 +438,8 @@ int main(int count, char **arguments)
         const char *name;
         void (*make)(void);
     } kinds[] = {{"server", make_server}, {"hybrid", make_hybrid}, {"small", make_small},
-                 {"wide", make_wide},     {"bare", make_bare},     {"crowd", make_crowd}};
+                 {"wide", make_wide},     {"bare", make_bare},     {"crowd", make_crowd},
+                 {"busy", make_busy}};
     tn_error err;
     for (size_t i = 0; count == 3 && i < sizeof kinds / sizeof kinds[0]; i++) {
         if (strcmp(kinds[i].name, arguments[1]) != 0)

@@ -2,6 +2,7 @@
 --full for everything."""
 
 import fcntl
+import json
 import os
 import pty
 import re
@@ -14,7 +15,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import script
 
 MOST = 40
-MACHINES = ["server", "hybrid", "small", "wide", "bare", "crowd"]
+MACHINES = ["server", "hybrid", "small", "wide", "bare", "crowd", "busy"]
 LABELS = ["verdict", "machine", "memory", "budget", "platforms", "devices", "modules", "libraries", "kernels",
           "refused", "tenon"]
 
@@ -98,6 +99,30 @@ class Screen(Case):
         self.assertRegex(text, r"(?m)^refused +2 of 4, by reason: 2 shape; details: `tenon explain "
                                r"matmul:f32:m=8,n=8,k=30@cpu:0`$")
         self.assertNotIn("k: expected 32", text)
+
+    def test_a_kernel_without_a_time(self):
+        text = self.run_well(*self.made("busy"))
+        self.assertRegex(text, r"(?m)^  matmul:\S+ +cpu\.matmul\.fast +not timed$")
+        self.assertRegex(text, r"(?m)^  norm:\S+ +none +-$")
+
+    def test_only_hardware_is_counted_and_a_setting_is_named(self):
+        text = self.run_well(script.build.tenon, "doctor", "--quick", env=script.environment(TENON_CPU_THREADS="1"))
+        platforms = json.loads(self.run_well(script.build.tenon, "devices", "--json"))["platforms"]
+        count = len(platforms) - ("described" in [platform["name"] for platform in platforms])
+        self.assertRegex(text, rf"(?m)^verdict: .*; \d+ of {count} platforms ready, ")
+        self.assertRegex(text, r"(?m)^budget +1 thread \(by the setting cpu\.threads\)$")
+
+    def test_libraries_agree_with_the_topology(self):
+        """What gave the topology is in use; an OpenMP runtime that no code loaded is not."""
+        rows = json.loads(self.run_well(script.build.tenon, "libraries", "--json"))["libraries"]
+        openmp = next(row for row in rows if row["name"] == "openmp")
+        text = self.run_well(script.build.tenon, "doctor", "--quick")
+        used = (re.findall(r"(?m)^libraries +in use: (.*)$", text) or [""])[0]
+        if "no OpenMP runtime is loaded" in openmp["reason"]:
+            self.assertNotIn("openmp", used)
+        document = json.loads(self.run_well(script.build.tenon, "doctor", "--json"))
+        state = next(row["available"] for row in document["libraries"] if row["name"] == "hwloc")
+        self.assertEqual(state == "yes", document["topology"]["source"].startswith("hwloc "))
 
     def test_rates_in_the_units_of_people(self):
         """Products and attention by their operations, operators on rows by their bytes."""

@@ -396,6 +396,7 @@ static void arguments_are_checked(void **state)
     assert_int_equal(tni_attention_make(NULL, &problem, &err), TN_INVALID_ARGUMENT);
     assert_contains(err.message, "args is NULL");
     refused(&args, TN_INVALID_ARGUMENT, "args->struct_size: expected at least");
+    refused(&args, TN_INVALID_ARGUMENT, "; make args with TN_ARGS(attention, ...)");
     REFUSED(TN_INVALID_ARGUMENT, "k: the tensor is NULL", .q = &q.tensor);
     REFUSED(TN_INVALID_ARGUMENT, "args->set has bits", PLAIN, .set = 2);
     REFUSED(TN_INVALID_ARGUMENT, "backend: expected 0 (any) to 15, got 16", PLAIN, .backend = 16);

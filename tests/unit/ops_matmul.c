@@ -200,6 +200,7 @@ static void arguments_are_checked(void **state)
     assert_int_equal(tni_matmul_make(NULL, &problem, &err), TN_INVALID_ARGUMENT);
     assert_contains(err.message, "args is NULL");
     refused(&args, TN_INVALID_ARGUMENT, "args->struct_size: expected at least");
+    refused(&args, TN_INVALID_ARGUMENT, "; make args with TN_ARGS(matmul, ...)");
     REFUSED(TN_INVALID_ARGUMENT, "a: the tensor is NULL", .b = &b.tensor, .out = &c.tensor);
     REFUSED(TN_INVALID_ARGUMENT, "b: the tensor is NULL", .a = &a.tensor, .out = &c.tensor);
     REFUSED(TN_INVALID_ARGUMENT, "out: the tensor is NULL", .a = &a.tensor, .b = &b.tensor);
