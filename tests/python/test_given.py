@@ -145,10 +145,10 @@ class Counted:
         return self.array.__dlpack_device__()
 
 
-@pytest.mark.parametrize("name", ["softmax", "layer_norm", "rms_norm", "cast"])
+@pytest.mark.parametrize("name", ["softmax", "layer_norm", "rms_norm"])
 def test_an_operand_is_asked_once(name):
     x = Counted()
-    for call in (lambda: getattr(tenon, name)(x), lambda: tenon.reduce("sum", x), lambda: tenon.unary("neg", x),
+    for call in (lambda: getattr(tenon, name)(x), lambda: tenon.cast(x, "f64"), lambda: tenon.reduce("sum", x), lambda: tenon.unary("neg", x),
                  lambda: tenon.permute(x, (3, 2, 1, 0)), lambda: tenon.binary("add", x, Q),
                  lambda: tenon.matmul(x, Q, alpha=2.0), lambda: tenon.attention(x, Q, Q, lse=True),
                  lambda: tenon.matmul(x, Q[0, 0, 0])):

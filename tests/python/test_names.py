@@ -1,5 +1,6 @@
 """The names that people see: no others leak, kinds have their functions, and help() describes what is returned."""
 import importlib
+import pathlib
 import pydoc
 import types
 
@@ -8,10 +9,13 @@ import pytest
 import tenon
 from tenon import _elementwise, _named
 
-MODULES = ["tenon", "tenon.backends", "tenon.errors", "tenon.integrations", "tenon.lock", "tenon.operators",
-           "tenon.platforms", "tenon.settings",
+MODULES = ["tenon", "tenon.backends", "tenon.errors", "tenon.fft", "tenon.integrations", "tenon.lock", "tenon.operators",
+           "tenon.platforms", "tenon.settings", "tenon.video",
+           *(f"tenon.platforms.{name}" for name in ("attention", "cpu", "cuda", "interface", "mps", "npu", "rocm")),
            *(f"tenon.backends.{name}" for name in tenon.backends.__all__
              if isinstance(getattr(tenon.backends, name), types.ModuleType))]
+FOR_OTHERS = ["device_interface", "integrations.diffusers", "integrations.scipy_fft", "integrations.torch",
+              "integrations.torch_fft", "integrations.transformers"]
 
 
 def home(value):
@@ -35,15 +39,20 @@ def test_modules_show_their_own_names(name):
         assert one in dir(module)
 
 
-@pytest.mark.parametrize("name", ["device_interface", "integrations.diffusers", "integrations.torch",
-                                  "integrations.torch_fft",
-                                  "integrations.transformers"])
-def test_modules_for_pytorch_show_their_own_names(name):
+@pytest.mark.parametrize("name", FOR_OTHERS)
+def test_modules_for_other_packages_show_their_own_names(name):
     """As the others; not even helpers of the package itself."""
-    pytest.importorskip("torch", reason="PyTorch is not here")
-    module = importlib.import_module("tenon." + name)
+    module = pytest.importorskip("tenon." + name, reason="what it needs is not here")
     assert sorted(dir(module)) == sorted(module.__all__)
     assert {one: home(getattr(module, one)) for one in module.__all__} == dict.fromkeys(module.__all__, module.__name__)
+
+
+def test_every_public_module_is_tested_here():
+    """Those whose file has no underscore before its name."""
+    root = pathlib.Path(tenon.__file__).parent
+    found = {".".join(("tenon", *path.relative_to(root).with_suffix("").parts))
+             for path in root.rglob("[!_]*.py")} | {f"tenon.{path.parent.name}" for path in root.glob("[!_]*/__init__.py")}
+    assert found == {*MODULES, *(f"tenon.{name}" for name in FOR_OTHERS)} - {"tenon"}
 
 
 def values(x):

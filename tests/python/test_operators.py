@@ -521,6 +521,26 @@ def test_explain(random):
     tenon.prepare(tenon.matmul, a, a)
     with pytest.raises(TypeError, match="expected a problem's text or an operator"):
         tenon.explain(len, a)
+    for function, instead in ((tenon.einsum, "tenon.einsum_path"), (tenon.matmul_pack, "tenon.matmul"),
+                              (tenon.video.sliding_tile_attention, "tenon.attention_sparse"),
+                              (tenon.video.video_sparse_attention, "tenon.attention_sparse")):
+        for asked in (tenon.explain, tenon.prepare):
+            with pytest.raises(TypeError, match=f"expected a problem's text or an operator .*; .*{instead}"):
+                asked(function, a)
+
+
+def test_cast_needs_a_dtype(random):
+    """Or an array to write to: without either it would be a copy."""
+    a = normal(random, 4, 4)
+    with pytest.raises(TypeError, match="cast: expected dtype, or out of that dtype, got neither"):
+        tenon.cast(a)
+    assert tenon.cast(a, "f64").dtype == tenon.cast(a, out=a.astype("f8")).dtype == numpy.dtype("f8")
+
+
+def test_messages_name_functions_of_python(random):
+    a = normal(random, 4, 4)
+    with pytest.raises(ValueError, match="f32, got f64; tenon.cast changes dtypes$"):
+        tenon.einsum("ij,jk->ik", a, a.astype("f8"))
 
 
 def test_explain_says_what_runs_now_and_once_tested(tmp_path):

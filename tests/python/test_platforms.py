@@ -229,6 +229,23 @@ def test_unspecified():
         none.get_device_name()
 
 
+def test_methods_that_a_class_does_not_override():
+    """Are named with the class; what no class stands for is told in words of Python."""
+    class Mine(Platform):
+        _enum = PlatformEnum.OOT
+
+        def get_device_name(self, device_id=0):
+            return "mine"
+
+    assert Mine().get_device_name() == "mine" and Mine.has_device_capability(80) is False
+    for query in ("get_device_total_memory", "get_device_uuid", "get_current_memory_usage", "get_device_communicator_cls"):
+        for of in (Mine, Mine()):
+            with pytest.raises(tenon.Error, match=f"^Mine does not override {query}, .* _enum, OOT$"):
+                getattr(of, query)()
+        with pytest.raises(tenon.Error, match="^no platform is selected: use tenon.platforms.current_platform or"):
+            getattr(UnspecifiedPlatform(), query)()
+
+
 def test_no_capability_without_devices():
     """get_device_capability, has_device_capability"""
     for place in (UnspecifiedPlatform(), tenon.platforms.platform("rocm"), tenon.platforms.platform("npu")):

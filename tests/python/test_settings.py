@@ -440,3 +440,14 @@ def test_scope_by_keywords():
         settings.scope({"determinism": "any"}, determinism="any")
     with pytest.raises(TypeError, match="keywords or a mapping of keys to values, got list"):
         settings.scope(["determinism"])
+
+
+def test_keys_that_change_nothing_here_are_logged(caplog):
+    """Once each, with the reason that info gives."""
+    key = "quantized.engine"
+    settings._warned_of.pop(key, None)
+    with caplog.at_level("WARNING", "tenon"):
+        for _ in range(2):
+            settings.set({key: "fbgemm", "determinism": "any"})
+    settings.reset(key), settings.reset("determinism")
+    assert caplog.messages == [f"{key}: set, but changes nothing here: {settings.info(key).unused_because}"]

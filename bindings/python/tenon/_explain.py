@@ -180,9 +180,19 @@ def _check_alone(given: tuple[Any, ...], options: dict[str, Any]) -> None:
         raise TypeError("expected a problem's text alone, got other arguments too")
 
 
+def _instead(function: Any) -> str:
+    """What to explain or to prepare instead of a function of the package that calls several operators."""
+    home, name = getattr(function, "__module__", None) or "", getattr(function, "__name__", "")
+    if home.startswith("tenon.") and name == "einsum":
+        return "; tenon.einsum_path(...) returns its steps, whose problems are texts for this function"
+    if home == "tenon.video" and name.endswith("_attention"):
+        return "; it computes with tenon.attention_sparse, which this function takes"
+    return "; use tenon.matmul" if home.startswith("tenon.") and name == "matmul_pack" else ""
+
+
 def _made(operator: Any, given: tuple[Any, ...], options: dict[str, Any]) -> _calls.Call:
     if operator not in _calls.MAKERS:
-        raise TypeError(f"expected a problem's text or an operator such as tenon.matmul, got {operator!r}")
+        raise TypeError(f"expected a problem's text or an operator such as tenon.matmul, got {operator!r}{_instead(operator)}")
     return _calls.make(_calls.MAKERS[operator], given, options)
 
 

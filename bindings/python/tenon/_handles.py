@@ -41,7 +41,7 @@ class Made:
     def __init__(self, *_: Any, **__: Any) -> None:
         raise TypeError(f"{type(self).__name__} has no constructor; use {self._returned_by}")
 
-    def _init(self, *given: Any) -> None:
+    def _init(self, *given: Any, **options: Any) -> None:
         """Sets the attributes."""
         raise NotImplementedError
 

@@ -144,11 +144,24 @@ def problem_of(message: str) -> str:
     return last if colon and name in operator_names() else ""
 
 
+# Functions of C that messages say to call, and those of this package that do the same.
+_FUNCTIONS = {"tn_cast": "tenon.cast", "tn_prepare": "tenon.prepare", "tn_settings_freeze": "tenon.settings.freeze",
+              "call tn_platform_current or tn_platform_get":
+              "use tenon.platforms.current_platform or tenon.platforms.platform(name)"}
+
+
+def in_python(message: str) -> str:
+    """A message of the library with the names that the functions have here."""
+    for theirs, ours in _FUNCTIONS.items():
+        message = message.replace(theirs, ours)
+    return message
+
+
 def make(err: _abi.Error, status: int | None = None) -> Error:
     """The exception for what a call left in its tn_error."""
     number = err.status if status is None else status
     return CLASSES.get(number, Error)(
-        text(err.message), text(lib.tn_status_name(number)), text(err.where), err.native_code
+        in_python(text(err.message)), text(lib.tn_status_name(number)), text(err.where), err.native_code
     )
 
 

@@ -460,6 +460,8 @@ def cast(x: Any, dtype: Any = None, *, out: Any = None) -> Call:
     >>> tenon.cast(numpy.array([1.9, -1.0, 300.0, numpy.nan]), "u8")
     array([  1,   0, 255,   0], dtype=uint8)
     """
+    if dtype is None and out is None:
+        raise TypeError("cast: expected dtype, or out of that dtype, got neither")
     word = None if dtype is None else _dtypes.word_of(dtype)
     return one_output("tn_cast", _abi.CastArgs, x, view(x), out, None, word, {})
 

@@ -19,13 +19,13 @@ __all__ = ["Setting", "context", "current", "file", "freeze", "frozen", "get", "
 from contextvars import ContextVar
 from ctypes import byref, c_int32, create_string_buffer
 
-from . import _abi, _given, errors
+from . import _abi, _given, _log, errors
 from ._handles import Made, Number, call, take
 from ._library import lib, text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Iterator, Mapping
+    from typing import Any, Iterable, Iterator, Mapping
 
     Value = Any  # bool, int, str or None
     _Held = Any  # _Context, _Resumed or None
@@ -186,6 +186,16 @@ _generation = 0  # of what this package set for the process
 
 
 _NOTHING: Any = object()
+_warned_of: dict[str, None] = {}
+
+
+def _warn_of_unused(changed: Iterable[str]) -> None:
+    """Logs each key that changes nothing here, once."""
+    for key in changed:
+        because = "" if key in _warned_of else info(key).unused_because
+        if because:
+            _warned_of[key] = None
+            _log.logger().warning("%s: set, but changes nothing here: %s", key, because)
 
 
 def set(key: str | Mapping[str, Value], to: Value = _NOTHING) -> None:  # noqa: A001
@@ -205,6 +215,7 @@ def set(key: str | Mapping[str, Value], to: Value = _NOTHING) -> None:  # noqa: 
     changes = _Changes(name if hasattr(key, "items") else {name: to})
     call(lib.tn_settings_change, changes.array, len(changes.array))
     _generation += 1
+    _warn_of_unused(name if hasattr(key, "items") else (name,))
 
 
 def reset(key: str | None = None) -> None:

@@ -333,3 +333,7 @@ def video_sparse_attention(q: Any, k: Any, v: Any, canvas: Sequence[int], sparsi
     grid = grid_of(box_of("canvas", canvas), box_of("tile", tile))
     tiled = [without_empty(grid, x) for x in (q, k, v)]
     return grid.to_raster(cubes_attention(grid, *tiled, sparsity, None if gate is None else grid.to_tiles(gate)))
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -302,6 +302,7 @@ def backend_class(name: str) -> type[AttentionBackend]:
 
 
 BACKENDS = [member.name for member in AttentionBackendEnum if member is not AttentionBackendEnum.NO_ATTENTION]
+__all__ = ["AttentionBackend", "AttentionImpl", "AttentionMetadata", "AttentionMetadataBuilder", *BACKENDS]
 
 
 def enter(name: str) -> type[AttentionBackend]:
@@ -341,3 +342,7 @@ def __getattr__(name: str) -> Any:
         near = difflib.get_close_matches(name, BACKENDS, 1, 0)
         raise AttributeError(f"{message}: no attention backend of that name; did you mean {near[0]}?")
     return enter(name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -18,3 +18,7 @@ class CpuPlatform(Platform):
 
     def __init__(self) -> None:
         self._init(platform("cpu").address)
+
+
+def __dir__() -> list[str]:
+    return __all__

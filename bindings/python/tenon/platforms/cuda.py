@@ -22,3 +22,7 @@ class CudaPlatform(Platform):
 
 # FastVideo has a class for each way of asking NVIDIA's driver. Tenon has one way.
 CudaPlatformBase = NvmlCudaPlatform = NonNvmlCudaPlatform = CudaPlatform
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -8,6 +8,9 @@ replaced. docs/python.md lists them all.
 
 from __future__ import annotations
 
+__all__ = ["AttentionBackendEnum", "CpuArchEnum", "DeviceCapability", "Platform", "PlatformEnum", "UnspecifiedPlatform",
+           "UnsupportedChoice", "logger", "platform", "platforms"]
+
 import contextlib
 import enum
 import functools
@@ -371,7 +374,7 @@ class Platform(Made):
         reason = c_char_p()
         name = text(lib.tn_platform_communicator(self.address, byref(reason)))
         if not name:
-            raise errors.UnsupportedError(text(reason.value), "unsupported", "communicator")
+            raise errors.UnsupportedError(errors.in_python(text(reason.value)), "unsupported", "communicator")
         return name
 
     def get_torch_device(self) -> Any:
@@ -445,11 +448,28 @@ class _Query:
         return self._of.__get__(owner._representative() if instance is None else instance, owner)
 
 
+def _explained(query: Any) -> Any:
+    """The method, whose errors say what a class without a platform of the library's does not override."""
+
+    @functools.wraps(query)
+    def answer(self: Platform, *given: Any, **options: Any) -> Any:
+        try:
+            return query(self, *given, **options)
+        except errors.Error as error:
+            cls = type(self)
+            if cls in (Platform, UnspecifiedPlatform) or self.address != lib.tn_platform_unspecified():
+                raise
+            raise type(error)(f"{cls.__name__} does not override {query.__name__}, and the library has no platform for its "
+                              f"_enum, {self._enum.name}", error.status, error.where) from None
+
+    return answer
+
+
 def _let_classes_answer(cls: type[Platform]) -> None:
     """Makes queries of the public methods and properties."""
     for name, value in list(vars(cls).items()):
         if not name.startswith("_") and (isinstance(value, property) or inspect.isfunction(value)):
-            setattr(cls, name, _Query(value))
+            setattr(cls, name, _Query(_explained(value) if inspect.isfunction(value) else value))
 
 
 def _address_of(cls: type[Platform]) -> int:
@@ -534,3 +554,7 @@ def resolve_current() -> Platform:
     """The current one, the same object every time."""
     address = take(lib.tn_platform_current)
     return _made.setdefault(address, Platform._make(address))
+
+
+def __dir__() -> list[str]:
+    return __all__

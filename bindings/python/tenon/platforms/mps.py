@@ -18,3 +18,7 @@ class MpsPlatform(Platform):
 
     def __init__(self) -> None:
         self._init(platform("mps").address)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -18,3 +18,7 @@ class NPUPlatform(Platform):
 
     def __init__(self) -> None:
         self._init(platform("npu").address)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -18,3 +18,7 @@ class RocmPlatform(Platform):
 
     def __init__(self) -> None:
         self._init(platform("rocm").address)
+
+
+def __dir__() -> list[str]:
+    return __all__
