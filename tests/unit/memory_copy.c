@@ -423,7 +423,8 @@ static void copies_that_make_no_sense_are_refused(void **state)
     assert_string_equal(err.message, "args is NULL");
     assert_int_equal(tn_memory_copy(&(tn_memory_copy_args){.struct_size = 8}, &err),
                      TN_INVALID_ARGUMENT);
-    assert_string_equal(err.message, "args->struct_size is too small");
+    assert_string_equal(err.message,
+                        "args->struct_size is too small; make args with TN_ARGS(memory_copy, ...)");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         tn_memory_copy_args args = rows[i].args;
         args.struct_size = sizeof args;

@@ -40,8 +40,10 @@ static tn_status check_side(const tni_side *side, const char *name, uint64_t byt
 static tn_status read_args(const tn_memory_copy_args *args, tni_copy *out, tn_error *err)
 {
     if (!args || !TN_HAS(args, tn_memory_copy_args, stream))
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s",
-                       args ? "args->struct_size is too small" : "args is NULL");
+        return tn_fail(
+            err, TN_INVALID_ARGUMENT, 0, where, "%s",
+            args ? "args->struct_size is too small; make args with TN_ARGS(memory_copy, ...)"
+                 : "args is NULL");
     uint64_t bytes = args->bytes, rows = args->rows ? args->rows : 1;
     bool one = rows == 1;
     out->to.device = args->to_device;

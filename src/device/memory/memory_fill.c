@@ -32,8 +32,10 @@ static void write_pattern(uint64_t pattern, uint32_t bytes, unsigned char out[8]
 static tn_status read_args(const tn_memory_fill_args *args, fill *out, tn_error *err)
 {
     if (!args || !TN_HAS(args, tn_memory_fill_args, stream))
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s",
-                       args ? "args->struct_size is too small" : "args is NULL");
+        return tn_fail(
+            err, TN_INVALID_ARGUMENT, 0, where, "%s",
+            args ? "args->struct_size is too small; make args with TN_ARGS(memory_fill, ...)"
+                 : "args is NULL");
     if (args->reserved)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "args->reserved: expected 0, got %u",
                        (unsigned)args->reserved);

@@ -52,7 +52,8 @@ static tn_status create_native(tn_event *event, const tni_call *call, const char
 static tn_status check_args(const tn_event_args *args, const char *where, tn_error *err)
 {
     if (!TN_HAS(args, tn_event_args, interprocess))
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "args->struct_size is too small");
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "args->struct_size is too small; make args with TN_ARGS(event, ...)");
     const struct {
         const char *name;
         int32_t value, most;

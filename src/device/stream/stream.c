@@ -53,7 +53,8 @@ tn_status tn_stream_create(tn_device *device, const tn_stream_args *args, tn_str
     if (!out)
         return fail_null("out", where, err);
     if (args && !TN_HAS(args, tn_stream_args, priority))
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "args->struct_size is too small");
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "args->struct_size is too small; make args with TN_ARGS(stream, ...)");
     if (args && TN_HAS(args, tn_stream_args, reserved) && args->reserved)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "args->reserved: expected 0, got %d",
                        (int)args->reserved);
