@@ -22,6 +22,10 @@ class Placed:
 
 
 INVALID = {
+    "^other: expected a number that i32, the dtype of x, holds; got 1.5$": lambda: tenon.add(Q.astype("i4"), 1.5),
+    "^other: expected a number that u8, the dtype of x, holds; got 256$": lambda: tenon.add(Q.astype("u1"), 256),
+    "^other: expected a number that f32, the dtype of x, holds; got 1j$": lambda: tenon.add(Q, 1j),
+    "^other: expected the dtype of x, f32, got i64$": lambda: tenon.add(Q, numpy.asarray(1)),
     "device: expected": lambda: tenon.device(2**40),
     "seed: expected": lambda: tenon.seed_everything(2**70),
     "seed: expected 0 to": lambda: tenon.seed_everything(-1),
@@ -97,7 +101,7 @@ TYPES = {
         lambda: tenon.attention_backward(*[Q] * 5, Q[..., 0], into=(None, "x", None)),
     r"^b: expected an array \(with .*, got str;": lambda: tenon.matmul(Q, "x"),
     r"^bias: expected an array \(with .*, got int;": lambda: tenon.matmul(Q, Q, bias=3),
-    r"^other: expected an array \(with .*, got float;": lambda: tenon.binary("add", Q, 1.0),
+    r"^other: expected an array \(with .*, got list; numpy.asarray\(values, dtype\)": lambda: tenon.binary("add", Q, [1.0]),
     r"^out: expected an array \(with .*, got int;": lambda: tenon.cast(Q, "f64", out=3),
     r"^weight: expected an array .* got list": lambda: tenon.rms_norm(Q, [1.0]),
     r"^source: expected an array \(with .*, got int;": lambda: tenon.copy(3, Q),
@@ -148,7 +152,8 @@ class Counted:
 @pytest.mark.parametrize("name", ["softmax", "layer_norm", "rms_norm"])
 def test_an_operand_is_asked_once(name):
     x = Counted()
-    for call in (lambda: getattr(tenon, name)(x), lambda: tenon.cast(x, "f64"), lambda: tenon.reduce("sum", x), lambda: tenon.unary("neg", x),
+    for call in (lambda: getattr(tenon, name)(x), lambda: tenon.cast(x, "f64"), lambda: tenon.reduce("sum", x),
+                 lambda: tenon.unary("neg", x),
                  lambda: tenon.permute(x, (3, 2, 1, 0)), lambda: tenon.binary("add", x, Q),
                  lambda: tenon.matmul(x, Q, alpha=2.0), lambda: tenon.attention(x, Q, Q, lse=True),
                  lambda: tenon.matmul(x, Q[0, 0, 0])):

@@ -643,3 +643,29 @@ def test_flags_and_axes_are_what_they_should_be():
                   lambda: tenon.softmax(a, axis=None)):
         with pytest.raises(TypeError, match="expected"):
             wrong()
+
+
+@pytest.mark.parametrize("dtype, number", [*((name, 3) for name in ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8")),
+                                           ("f2", 0.1), ("f4", 0.1), ("f8", 0.1), ("f4", True), ("f4", float("inf"))])
+def test_the_second_operand_may_be_a_number(dtype, number):
+    """It is taken as the first one's dtype, in every library."""
+    x = numpy.array([[1, 2], [3, 5]], dtype)
+    scalar = numpy.asarray(number, dtype)
+    for name in ("add", "sub", "mul", "maximum"):
+        operator = getattr(tenon, name)
+        numpy.testing.assert_array_equal(operator(x, number), operator(x, scalar))
+    own = tenon.copy(x, tenon.empty(x.shape, x.dtype, "cpu"))
+    numpy.testing.assert_array_equal(tenon.add(own, number).numpy(), tenon.add(x, scalar))
+    kinds = [tenon.explain(tenon.add, x, other).problem.partition("align")[0] for other in (number, scalar)]
+    assert kinds[0] == kinds[1]
+    tenon.prepare(tenon.add, x, number)
+
+
+def test_the_second_operand_of_pytorch_may_be_a_number():
+    torch = pytest.importorskip("torch", reason="PyTorch is not here")
+    for dtype in (torch.bfloat16, torch.float16, torch.float32, torch.int64):
+        x = torch.tensor([1.0, 2.0, 3.0], dtype=dtype)
+        for number in (3, 7.15625, 1.005859375, 1.00390625, 1.01171875, -0.1, float("nan")):
+            if dtype.is_floating_point or number == 3:
+                scalar = torch.tensor(number, dtype=dtype)
+                torch.testing.assert_close(tenon.mul(x, number), tenon.mul(x, scalar), rtol=0, atol=0, equal_nan=True)

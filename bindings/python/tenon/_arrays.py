@@ -508,8 +508,8 @@ def _kind_of_type(cls: type, array: Any) -> Kind:
     if _buffers.has_buffer(array):
         return BufferKind()
     raise TypeError(
-        f"expected an array (with DLPack, the array interface or a buffer), got {cls.__name__}; numpy.asarray makes one of "
-        "numbers and lists")
+        f"expected an array (with DLPack, the array interface or a buffer), got {cls.__name__}; numpy.asarray(values, "
+        "dtype) makes one of numbers and lists")
 
 
 def kind_of(array: Any) -> Kind:

@@ -190,11 +190,10 @@ def run(ready: Call, first: Any = None) -> Any:
 
 
 def _rename_in(error: errors.Error, name: str) -> None:
-    """Replaces the operand name "in" of C at the start of the message by `name`."""
-    named = re.match(r"(\S+: )?in(?=[ :])", error.message)
-    if named:
-        error.message = f"{named[1] or ''}{name}{error.message[named.end():]}"
-        error.args = (error.message,)
+    """Replaces the operand name "in" of C by `name`: at the start of the message, and in "the dtype of in"."""
+    message = re.sub(r"^(\S+: )?in(?=[ :])", rf"\g<1>{name}", error.message)
+    error.message = re.sub(r"\bof in(?=,|'s |$)", f"of {name}", message)
+    error.args = (error.message,)
 
 
 def word_number(kind: str, words: Any, word: Any) -> int:

@@ -6,10 +6,12 @@ of each row, so that `tenon.gelu(x)` is `tenon.unary("gelu", x)`.
 
 from __future__ import annotations
 
+import struct
+from sys import byteorder
 from typing import NamedTuple
 
 from . import _abi, _dtypes, _given, errors
-from ._arrays import view
+from ._arrays import kind_of, view
 from ._calls import Call, broadcast, one_output, operator, word_number
 
 TYPE_CHECKING = False
@@ -59,6 +61,10 @@ REDUCTIONS = {
     "prod": Row("The product of the elements", ([[1.0, 2.0], [3.0, 5.0]], 0), [3.0, 10.0]),
 }
 
+# By which struct writes a number of a dtype; that of bf16 is rounded once more.
+_FORMATS = {"i8": "b", "i16": "h", "i32": "i", "i64": "q", "u8": "B", "u16": "H", "u32": "I", "u64": "Q", "f16": "e",
+            "bf16": "f", "f32": "f", "f64": "d"}
+
 _UNARY, _BINARY, _REDUCTIONS = [*UNARY], [*BINARY], [*REDUCTIONS]  # kinds by their number
 
 
@@ -69,12 +75,37 @@ def unary_call(kind: str, x: Any, out: Any, dtype: Any) -> Call:
     return one_output("tn_unary", _abi.UnaryArgs, x, view(x), out, None, word, {}, kind=function)
 
 
+def _number_bytes(value: complex, word: str) -> bytes:
+    """The number as an element of that dtype. Floats round; what an integer dtype does not hold is refused."""
+    try:
+        if word != "bf16":
+            return struct.pack("=" + _FORMATS[word], value)
+        bits = int.from_bytes(struct.pack("=f", value), byteorder)
+        rounded = bits + 0x7FFF + (bits >> 16 & 1) if value == value else 0x7FC00000  # to nearest even
+        return (rounded >> 16).to_bytes(2, byteorder)
+    except (struct.error, TypeError, OverflowError):
+        raise errors.invalid(f"other: expected a number that {word}, the dtype of x, holds; got {value!r}") from None
+
+
+def _other_operand(x: Any, one: _abi.Tensor, other: Any) -> tuple[_abi.Tensor, tuple[tuple[_abi.Tensor, bytes], ...]]:
+    """The second operand, and what its memory is set to if it is a number: it is then a scalar of x's dtype, beside x."""
+    word = _dtypes.WORD[one.dtype]
+    if not isinstance(other, (int, float, complex)) or hasattr(other, "dtype") or word not in _FORMATS:
+        return view(other), ()
+    pattern = _number_bytes(other, word)
+    two = view(kind_of(x).empty(x, one, (), word))
+    return two, ((two, pattern),)
+
+
 def binary_call(kind: str, x: Any, other: Any, out: Any, dtype: Any) -> Call:
     """The call of `binary`, with its options."""
     word = None if dtype is None else _dtypes.word_of(dtype)
-    function, one, two = word_number("kind", _BINARY, kind), view(x), view(other)
-    return one_output("tn_binary", _abi.BinaryArgs, x, one, out, broadcast(one.dims, two.dims), word, {"other": two},
+    function, one = word_number("kind", _BINARY, kind), view(x)
+    two, preset = _other_operand(x, one, other)
+    made = one_output("tn_binary", _abi.BinaryArgs, x, one, out, broadcast(one.dims, two.dims), word, {"other": two},
                       kind=function)
+    made.preset = preset
+    return made
 
 
 def _reduced_axes(axes: Any, rank: int) -> set[int]:
@@ -114,8 +145,8 @@ def unary(kind: str, x: Any, *, out: Any = None, dtype: Any = None) -> Call:
 @operator
 def binary(kind: str, x: Any, other: Any, *, out: Any = None, dtype: Any = None) -> Call:
     """x kind other: add sub mul div max min. Each is also a function of its own: `tenon.add(x, other)`; max and min are
-    `tenon.maximum` and `tenon.minimum`. The operands broadcast. Integers keep their dtype and wrap around; quotients are
-    truncated towards zero, and a quotient by 0 is 0.
+    `tenon.maximum` and `tenon.minimum`. The operands broadcast; `other` may be a number, which is taken as x's dtype.
+    Integers keep their dtype and wrap around; quotients are truncated towards zero, and a quotient by 0 is 0.
 
     >>> import numpy, tenon
     >>> tenon.binary("div", numpy.array([7, -7, 7], "int32"), numpy.array([2, 2, 0], "int32"))

@@ -21,7 +21,7 @@ __all__: list[str] = []
 _BINARY_NAMES = {"max": "maximum", "min": "minimum"}  # as in NumPy and PyTorch, where max and min are reductions
 _OPTIONS = {
     "unary": "`out` is an array to write to, `dtype` the dtype of the result.",
-    "binary": "The operands broadcast. `out` is an array to write to, `dtype` the dtype of the result.",
+    "binary": "The operands broadcast; `other` may be a number. `out` is an array to write to, `dtype` the dtype of the result.",
     "reduce": "`axes` is a dimension or several; None: all of them. With `keepdims=True` they are kept, with size 1. `out` "
               "is an\n    array to write to, `dtype` the dtype of the result.",
 }
