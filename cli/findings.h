@@ -18,7 +18,6 @@ typedef struct found_platform {
 typedef struct found_device {
     const char *id;
     const char *platform;
-    int32_t kind;          /* of its platform                    */
     const char *described; /* file that describes it; NULL if it was detected */
     const char *name;      /* "" if unknown; also for the next two */
     const char *uuid;
@@ -28,6 +27,7 @@ typedef struct found_device {
     const tn_dtype *dtypes; /* ends with 0 */
     const tn_device_properties *properties;
     tn_device_memory memory; /* values that could not be read are unknown and carry the reason */
+    int32_t kind;            /* of its platform */
     bool plans_only;
     bool current; /* its platform is the current one */
 } found_device;
