@@ -133,7 +133,7 @@
     X(BOOL, NNPACK_ENABLED, nnpack_enabled, "nnpack.enabled", 0, 1, 0, 1, "0.1",                   \
       "kernels of NNPACK may be used")                                                             \
     X(WORD, QUANTIZED_ENGINE, quantized_engine, "quantized.engine", engine, 0, 0, 0, "0.1",        \
-      "which kernels int8 operators use")                                                          \
+      "which kernels PyTorch's quantised operators use")                                           \
     X(BOOL, OPT_EINSUM_ENABLED, opt_einsum_enabled, "opt_einsum.enabled", 0, 1, 0, 1, "0.1",       \
       "einsum of three or more operands searches for a cheap contraction order instead of left "   \
       "to right")                                                                                  \

@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include "tenon/module/attention.h"
+#include "tenon/module/attention_sparse.h"
 #include "tenon/module/communicator.h"
 #include "tenon/module/cpu.h"
 #include "tenon/module/device.h"

@@ -70,6 +70,7 @@ def listed_problems():
                 yield f"cast:{one}:shape=100003,to={other}"
     for dtype in (*FLOATS, *WHOLE, "bool"):
         yield f"fill:{dtype}:shape=1003x517,value=3"
+    for dtype in (*FLOATS, *WHOLE, "bool", "c64", "c128"):
         yield f"permute:{dtype}:shape=1003x517,order=1;0"
         yield f"permute:{dtype}:shape=33x65x129,order=2;0;1"
     for dtype in FLOATS:

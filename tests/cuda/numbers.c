@@ -536,6 +536,9 @@ static void permutes(void **state)
     (void)state;
     HOLD("permute:f32:shape=50x60,order=1;0", "permute:i8:shape=3x50x60,order=0;2;1",
          "permute:f64:shape=5x6x7x8,order=3;1;0;2", "permute:c64:shape=33x70,order=1;0",
+         "permute:c128:shape=33x70,order=1;0", "permute:c128:shape=5x6x7,order=2;0;1",
+         "permute:c128:shape=101", "permute:c128:shape=9x10,si=20;1",
+         "permute:c128:shape=1x1,order=1;0", "permute:c128:shape=7x8,si=0;1,so=16;2",
          "permute:f16:shape=20x40x60,order=1;2;0", "permute:f32:shape=1001",
          "permute:bf16:shape=130x65,order=1;0", "permute:bf16:shape=130x66,order=1;0",
          "permute:f16:shape=3x70x64,order=2;0;1", "permute:i32:shape=2x3x64x129,order=1;0;3;2",

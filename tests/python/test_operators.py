@@ -4,6 +4,7 @@ import ctypes
 import gc
 import os
 import pickle
+import re
 import subprocess
 import sys
 import weakref
@@ -656,7 +657,7 @@ def test_the_second_operand_may_be_a_number(dtype, number):
         numpy.testing.assert_array_equal(operator(x, number), operator(x, scalar))
     own = tenon.copy(x, tenon.empty(x.shape, x.dtype, "cpu"))
     numpy.testing.assert_array_equal(tenon.add(own, number).numpy(), tenon.add(x, scalar))
-    kinds = [tenon.explain(tenon.add, x, other).problem.partition("align")[0] for other in (number, scalar)]
+    kinds = [re.sub(",align=[0-9;]*", "", tenon.explain(tenon.add, x, other).problem) for other in (number, scalar)]
     assert kinds[0] == kinds[1]
     tenon.prepare(tenon.add, x, number)
 

@@ -434,7 +434,8 @@ static void norm_has_rows_for_all(void **state)
     UNSUPPORTED(norm, "in: expected f64, f32, f16 or bf16, got c64", .in = DENSE(&x, 0, TN_C64, 8),
                 .out = DENSE(&y, 1024, TN_C64, 8));
     expect_refused("norm:f32:kind=layer,shape=2x4,weight=f23", "weight: no dtype \"f23\"");
-    expect_refused("norm:float:kind=layer,shape=2x4", "no dtype \"float\"; there are i8, i16,");
+    expect_refused("norm:float:kind=layer,shape=2x4", "no dtype \"float\"; did you mean f32?");
+    expect_refused("norm:real:kind=layer,shape=2x4", "no dtype \"real\"; there are i8, i16,");
     expect_refused("norm:f32:shape=2x4", "kind is missing");
     expect_refused("norm:f32:kind=layer,shape=2x4,weight=1,sweight=4;1", "one row for all");
 }

@@ -55,7 +55,7 @@ void cuda_elementwise_walk(const tn_op *op, int inputs, tn_walk *walk, cuda_each
 tn_status cuda_elementwise_kernel(const tn_run *run, const cuda_elementwise *variant,
                                   const tn_walk *walk, cuda_plan *plan, tn_error *err)
 {
-    const int64_t elements = TN_PARAMS(run->op, elementwise)->elements;
+    const int64_t elements = plan->args.each.elements;
     const bool dense = is_dense(walk);
     const int vector = dense ? vector_of(run->op, variant->inputs) : 1;
     const int64_t in_block = (int64_t)CUDA_THREADS * vector;

@@ -7,16 +7,39 @@ CUDA_TEXT_DECLARE(permute_cu);
 static const cuda_text text = CUDA_TEXT(permute_cu, "permute.cu");
 const cuda_unit cuda_permute_unit = {{&cuda_text_of_args, &cuda_text_of_common, &text}};
 
-/* A copy only moves bits: any type of the dtype's size will do. */
+enum { PAIR_BYTES = 16 };
+
+/* A copy only moves bits: any type of the dtype's size will do. Elements of 16 bytes are copied as pairs. */
 static const char *bits_type(tn_dtype dtype)
 {
     switch (cuda_bytes_of(dtype)) {
     case 1: return "u8";
     case 2: return "u16";
     case 4: return "u32";
-    case 8: return "u64";
+    case 8:
+    case PAIR_BYTES: return "u64";
     default: return NULL;
     }
+}
+
+/* Doubles the elements: pairs are in the last dimension if that is contiguous, else in one more. */
+static void copy_pairs(cuda_each_args *args)
+{
+    static const int operands[] = {TN_ELEMENTWISE_IN, TN_ELEMENTWISE_OUT};
+    const int last = args->rank - 1;
+    const bool contiguous =
+        args->stride[TN_ELEMENTWISE_IN][last] == 1 && args->stride[TN_ELEMENTWISE_OUT][last] == 1;
+    for (int i = 0; i < 2; i++) {
+        long long *const stride = args->stride[operands[i]];
+        for (int d = 0; d < (contiguous ? last : args->rank); d++)
+            stride[d] *= 2;
+        stride[contiguous ? last : args->rank] = 1;
+    }
+    if (contiguous)
+        args->size[last] *= 2;
+    else
+        args->size[args->rank++] = 2;
+    args->elements *= 2;
 }
 
 /* If in's contiguous dimension differs from out's, moves it to the last but one position. Returns
@@ -91,6 +114,8 @@ static tn_status plan_permute(const tn_run *run, void **out, uint64_t *out_bytes
     if (status)
         return status;
     cuda_elementwise_walk(run->op, copy.inputs, &walk, &plan->args.each);
+    if (cuda_bytes_of(run->op->operand[TN_ELEMENTWISE_OUT].dtype) == PAIR_BYTES)
+        copy_pairs(&plan->args.each);
     status = order_for_tiles(&plan->args.each)
                  ? plan_tiles(run, plan, err)
                  : cuda_elementwise_kernel(run, &copy, &walk, plan, err);
@@ -107,13 +132,16 @@ static tn_status admit_permute(const tn_kernel_row *row, const tn_query *query, 
     (void)row;
     if (!bits_type(out))
         return tn_refuse(why, TN_REFUSE_DTYPE, "out.dtype", TN_F32, out);
+    const int32_t rank = query->op->operand[TN_ELEMENTWISE_OUT].rank, most = CUDA_ARGS_RANK - 1;
+    if (cuda_bytes_of(out) == PAIR_BYTES && rank > most)
+        return tn_refuse(why, TN_REFUSE_SHAPE, "rank", most, rank);
     return cuda_admit_alignment(query, why);
 }
 
 static const tn_dtype bits_dtypes[] = {
-    TN_F32,       TN_BF16,    TN_F16,         TN_F64,         TN_I8,  TN_I16,  TN_I32,
-    TN_I64,       TN_U8,      TN_U16,         TN_U32,         TN_U64, TN_BOOL, TN_C64,
-    TN_F8_E4M3FN, TN_F8_E5M2, TN_F8_E4M3FNUZ, TN_F8_E5M2FNUZ, 0};
+    TN_F32,  TN_BF16,      TN_F16,     TN_F64,         TN_I8,          TN_I16,  TN_I32,
+    TN_I64,  TN_U8,        TN_U16,     TN_U32,         TN_U64,         TN_BOOL, TN_C64,
+    TN_C128, TN_F8_E4M3FN, TN_F8_E5M2, TN_F8_E4M3FNUZ, TN_F8_E5M2FNUZ, 0};
 
 const tn_kernel_row cuda_permute_row = {
     .name = "cuda.permute.own",

@@ -144,16 +144,21 @@ def problem_of(message: str) -> str:
     return last if colon and name in operator_names() else ""
 
 
-# Functions of C that messages say to call, and those of this package that do the same.
-_FUNCTIONS = {"tn_cast": "tenon.cast", "tn_prepare": "tenon.prepare", "tn_settings_freeze": "tenon.settings.freeze",
+# Functions of C, apart from operators, that messages say to call, and those of this package that do the same.
+_FUNCTIONS = {"tn_prepare": "tenon.prepare", "tn_settings_freeze": "tenon.settings.freeze",
               "call tn_platform_current or tn_platform_get":
               "use tenon.platforms.current_platform or tenon.platforms.platform(name)"}
 
 
 def in_python(message: str) -> str:
     """A message of the library with the names that the functions have here."""
+    if "tn_" not in message:
+        return message
     for theirs, ours in _FUNCTIONS.items():
         message = message.replace(theirs, ours)
+    for operator in operator_names():
+        name = operator.replace("-", "_")
+        message = message.replace(f"tn_{name}", f"tenon.{name}")
     return message
 
 

@@ -1,5 +1,5 @@
-"""Which kernels int8 operators will take, once Tenon has them: the choice is stored and checked, and changes nothing
-yet. "default" takes it back."""
+"""Which kernels PyTorch's quantised operators take. Tenon has none of these operators: the choice is stored and checked, and
+changes nothing yet. "default" takes it back."""
 
 from __future__ import annotations
 
