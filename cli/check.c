@@ -172,7 +172,8 @@ static bool dump_is_sound(const check_request *request)
                    einsum_problem_is(request->trials.problems.texts[0]);
     int fault = path && !several ? system_can_write(path) : 0;
     if (path && several)
-        fprintf(stderr, "tenon%s: --dump needs exactly one problem and one kernel\n", who);
+        fprintf(stderr, "tenon%s: --dump: expected one problem of an operator and one kernel\n",
+                who);
     else if (fault)
         fprintf(stderr, "tenon%s: --dump %s: %s\n", who, text_clean(path), strerror(fault));
     return !fault && !(path && several);

@@ -14,7 +14,7 @@ static tn_status reject_shape(const char *at, const char *expected, tn_error *er
                    at);
 }
 
-/* Parses "10x20"; "" is a number. Returns the first character after it in *out_end. */
+/* Parses "10x20"; "" is a scalar. Returns the first character after it in *out_end. */
 static tn_status parse_shape(const char *text, einsum_operands *out, const char **out_end,
                              tn_error *err)
 {
@@ -107,7 +107,7 @@ static tn_status parse_fields(const char *text, char *fields, einsum_problem *of
     if (!status)
         status = einsum_operands_parse(shapes, &of->operands, err);
     if (!status)
-        status = tn_device_get(at && *at ? at : "best", &of->device, err);
+        status = tn_device_get(at ? at : "best", &of->device, err);
     if (status)
         return status;
     const char *id = tn_device_id(of->device), *dtype = tn_dtype_name(of->dtype);

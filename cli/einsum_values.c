@@ -109,13 +109,13 @@ uint64_t einsum_decode_integer(tn_dtype dtype, const unsigned char *from)
 }
 
 /* A random value of one of `operands` operands: integers from -4 to 4, or 0 to 8, or with many operands
- * from -1 to 1, or 0 to 2, so that products have exact numbers; floats from -1 to 1. */
+ * from -1 to 1, so that products have exact numbers; floats from -1 to 1. */
 static double choose_value(tn_dtype dtype, int32_t operands, double uniform)
 {
     const int bits = einsum_integer_bits(dtype);
-    const double most = operands > 8 ? 1 : 4;
+    const double most = operands > 8 ? 1 : 4, values = operands > 8 && bits > 0 ? 2 : 2 * most + 1;
     if (bits)
-        return (double)(int)(uniform * (2 * most + 1)) - (bits < 0 ? most : 0);
+        return (double)(int)(uniform * values) - (bits < 0 ? most : 0);
     if (einsum_part_bytes(dtype) == 2)
         return (double)(int)(uniform * 257) / 128 - 1;
     return einsum_part_bytes(dtype) == 4 ? (double)(float)(2 * uniform - 1) : 2 * uniform - 1;

@@ -65,7 +65,7 @@ static tn_status gather_topology(uint32_t parts, findings *to, tn_error *err)
     }
     to->topology_source = tn_topology_source(to->topology);
     if (strncmp(to->topology_source, "hwloc", 5) == 0 && !tn_library_get("hwloc", &used, NULL))
-        (void)tn_library_try(used, NULL); /* it is open: its state says so from now on */
+        (void)tn_library_try(used, NULL); /* so that it is reported as in use */
     COPY_ROWS(tn_topology, to->topology, to->objects, to->object_count);
     return TN_OK;
 }

@@ -17,8 +17,8 @@ TN_BEGIN_DECLS
  * blocks], where true means that the queries see the keys. Or lists are given: the blocks of keys
  * that block n of the queries sees are the entries of `blocks` from starts[n] up to, not including,
  * starts[n + 1], in ascending order; `starts` broadcasts to [batch, heads, query blocks + 1].
- * block_sizes broadcasts to [batch, key blocks]: only so many keys of a block exist, as if the
- * others were not there. Wrong lists and sizes fail with TN_INVALID_ARGUMENT when the kernel runs.
+ * block_sizes broadcasts to [batch, key blocks]: the number of valid keys of each block; its other
+ * keys are excluded. Wrong lists and sizes fail with TN_INVALID_ARGUMENT when the kernel runs.
  * module/op/attention_sparse.h specifies the computation.
  * Required operands: q, k, v; writes out; may write lse. */
 typedef struct tn_attention_sparse_args {

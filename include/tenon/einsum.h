@@ -28,7 +28,7 @@ TN_BEGIN_DECLS
  *
  * More than two operands are contracted in pairs. Each pair is one or more calls of matmul, tn_unary,
  * tn_binary, tn_reduce, tn_permute and tn_fill, which choose their kernels as always. Some products of
- * complex numbers are calls for real ones.
+ * complex numbers are computed by products of real numbers.
  *
  * On a stream that is being recorded, pass a workspace, and run the same call once before the
  * recording, with data and workspace of the same alignment: that makes the plans of its calls. */
@@ -66,17 +66,18 @@ TN_ENDS_WITH(tn_einsum_args, workspace_bytes);
  * branch-all         as branch-1, along all pairs; stops after 20 million
  * optimal            the least cost of all orders; at most 64 operands, and fails if its memory of
  *                    4 million partial orders is exceeded
- * dp                 the same among orders that multiply only operands with a common label; or greedy,
- *                    if that is cheaper
+ * dp                 as optimal for up to 14 operands; else the least cost among orders that multiply
+ *                    only operands with a common label, or greedy, if that is cheaper
  * random-greedy      the best of 32 greedy searches with random choices
  * random-greedy-128  the best of 128
- * auto               optimal as long as that is quick, else dp, else branch-1 for up to 16 operands,
- *                    else greedy
+ * auto               optimal for up to 14 operands or if it is quick, else dp, else branch-1 for up to
+ *                    16 operands, else greedy
  * auto-hq            optimal or dp with 300 times the comparisons and 16 times the memory, else
  *                    random-greedy-128
  *
- * The searches in depth and the random ones return the order of greedy or, if that takes at most
- * 20,000 comparisons, of dp, where that is cheaper.
+ * The searches in depth and the random ones return the order of least cost for up to 14 operands, which
+ * have at most 64 labels. With more, they return the order of greedy or, if that takes at most 20,000
+ * comparisons, of dp, where that is cheaper.
  *
  * The cost of a pair is the number of combinations of its labels' values, doubled if a label is
  * summed. A label that one operand alone has is summed in a step before the pair, which costs twice

@@ -45,8 +45,8 @@ typedef struct tn_library_state {
 TN_ENDS_WITH(tn_library_state, remedy);
 
 /* Reads the current state; opens nothing. `enabled` follows the rules of the context. Set
- * out->struct_size first. "openmp" stands for the OpenMP run-times in the process, and without
- * one for a file of one; if two are loaded, the reason says so. */
+ * out->struct_size first. "openmp" describes the OpenMP runtime that is loaded in the process; if none
+ * is, the file that would be loaded; if two are, the reason says so. */
 TN_API tn_status tn_library_state_get(const tn_library *library, const tn_context *context,
                                       tn_library_state *out, tn_error *err);
 

@@ -184,10 +184,15 @@ tn_status tn_decision_print(const tn_decision *decision, const tn_print_args *ho
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%s is NULL",
                        decision ? "write" : "decision");
     if (how && !TN_HAS(how, tn_print_args, colors))
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "how->struct_size is too small");
-    if (how && TN_HAS(how, tn_print_args, reserved) && (how->reserved || (how->full & ~1)))
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "how->full: expected 0 or 1, and how->reserved 0");
+                       "how->struct_size: expected at least %zu, got %zu",
+                       offsetof(tn_print_args, colors) + sizeof how->colors, how->struct_size);
+    if (how && TN_HAS(how, tn_print_args, full) && (how->full & ~1))
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "how->full: expected 0 or 1, got %d",
+                       (int)how->full);
+    if (how && TN_HAS(how, tn_print_args, reserved) && how->reserved)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "how->reserved: expected 0, got %d",
+                       (int)how->reserved);
     const int32_t columns = how && how->columns ? how->columns : COLUMNS;
     const tni_sheet sheet = {.write = write,
                              .user = user,

@@ -296,10 +296,10 @@ static void wrong_tables_are_refused(void **state)
         "starts[0][0][0]: expected ascending numbers from 0 to the 4 entries of blocks, got 0 and then 5",
         "starts[0][0][0]: expected ascending",
         "starts[0][0][1]: expected ascending",
-        "blocks[0]: expected 0 to 2, got 3",
-        "blocks[2]: expected 0 to 2, got 7",
-        "blocks[3]: expected 2 to 2, got 0; list the blocks",
-        "blocks[1]: expected 1 to 2, got -1"};
+        "blocks[0]: expected at least 0 and below 3, got 3",
+        "blocks[2]: expected at least 0 and below 3, got 7",
+        "blocks[3]: expected at least 2 and below 3, got 0; list the blocks",
+        "blocks[1]: expected at least 1 and below 3, got -1"};
     static const int32_t value[] = {5, -1, 5, 3, 7, 0, -1}, place[] = {1, 0, 2, 3, 5, 6, 4};
     for (int n = 0; n < 7; n++) {
         for (int i = 0; i < 7; i++)
@@ -313,9 +313,9 @@ static void wrong_tables_are_refused(void **state)
     for (int i = 0; i < 3; i++)
         put_i32(&c.o[TN_ATTENTION_SPARSE_SIZES], i, 1);
     put_i32(&c.o[TN_ATTENTION_SPARSE_SIZES], 2, 2);
-    expect_wrong(&c, "sizes[0][2]: expected 0 to 1 keys, got 2");
+    expect_wrong(&c, "block_sizes[0][2]: expected 0 to 1 keys, got 2");
     put_i32(&c.o[TN_ATTENTION_SPARSE_SIZES], 2, -1);
-    expect_wrong(&c, "sizes[0][2]: expected 0 to 1 keys, got -1");
+    expect_wrong(&c, "block_sizes[0][2]: expected 0 to 1 keys, got -1");
     put_i32(&c.o[TN_ATTENTION_SPARSE_SIZES], 2, 1);
     check(&c, 1);
     call_drop(&c);

@@ -1,4 +1,5 @@
 /* einsum: results against loops over all labels, and memory. */
+#include "compose/einsum/einsum.h"
 #include "einsum_cases.h"
 
 static const char *const strategies[] = {
@@ -239,6 +240,27 @@ static void rows_apart_are_batches(void **state)
     }
 }
 
+/* Devices compute one equation with different calls, and need different memory for it. */
+static void plans_are_of_one_device(void **state)
+{
+    static tni_einsum_key keys[3];
+    int64_t shape[] = {2, 3};
+    tn_tensor tensors[] = {
+        {.dtype = TN_F32, .ndim = 2, .shape = shape, .device_type = TN_DLPACK_CPU},
+        {.dtype = TN_F32, .ndim = 2, .shape = shape}};
+    const tn_einsum_args args = {.struct_size = sizeof args, .equation = "ij->ij", .count = 1};
+    (void)state;
+    tni_einsum_key_make(NULL, &args, 0, tensors, &keys[0]);
+    tensors[0].device_id = 1;
+    tni_einsum_key_make(NULL, &args, 0, tensors, &keys[1]);
+    tensors[0].device_type = TN_DLPACK_CUDA;
+    tni_einsum_key_make(NULL, &args, 0, tensors, &keys[2]);
+    for (int i = 0; i < 2; i++) {
+        assert_true(keys[i].fits && keys[i].size == keys[i + 1].size);
+        assert_memory_not_equal(keys[i].bytes, keys[i + 1].bytes, keys[i].size);
+    }
+}
+
 /* The memory of a call and the number of its slices, as it is explained. */
 static uint64_t explain_memory(const tn_einsum_args *args, double *out_slices)
 {
@@ -441,6 +463,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_equations_are_right),
         cmocka_unit_test(plans_are_of_one_call),
+        cmocka_unit_test(plans_are_of_one_device),
         cmocka_unit_test(many_dimensions_are_supported),
         cmocka_unit_test(memory_is_what_explain_says),
         cmocka_unit_test(reversed_dimensions_are_not_copied),

@@ -126,7 +126,7 @@ static void shipped_lists_can_be_read(void **state)
                         &notes, &err))
         fail_msg("%s", err.message);
     for (size_t i = 0; i < notes.count; i++)
-        assert_true(notes.notes[i].platform && notes.notes[i].architectures[0][0]);
+        assert_true(notes.notes[i].platform && notes.notes[i].architectures.word[0][0]);
     tni_notes_release(&notes);
 }
 
@@ -232,6 +232,8 @@ static void what_is_wrong_is_said_with_its_place(void **state)
         {"[a]\nlibrary = x\nop = attention\nkeys = 0\n", "expected a number above 0"},
         {"[a]\nlibrary = x\nop = attention\ncausal = maybe\n", "expected yes or no"},
         {"[a]\nlibrary = x\narchitectures = a,b,c,d,e,f,g,h,i\n", "expected 1 to 8 words"},
+        {"[a]\nlibrary = x\nwithout = neon_bf16_of_more_than_31_characters, avx2\n",
+         "expected 1 to 8 words"},
         {"[a]\nlibrary = x\narchitectures = a_name_of_more_than_thirty-one_characters\n",
          "expected 1 to 8 words"},
         {"[a\n", "list:1:"},

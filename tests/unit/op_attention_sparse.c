@@ -40,9 +40,9 @@ static void arguments_are_checked(void **state)
             .out = &out.tensor);
     REFUSED(attention_sparse, "expected either block_mask, or starts and blocks, got none of them",
             PLAIN, .block_queries = 3, .block_keys = 2);
-    REFUSED(attention_sparse, "got block_mask starts blocks only", MASKED, .starts = &starts.tensor,
-            .blocks = &blocks.tensor);
-    REFUSED(attention_sparse, "got starts only", PLAIN, .starts = &starts.tensor,
+    REFUSED(attention_sparse, "got block_mask and starts and blocks", MASKED,
+            .starts = &starts.tensor, .blocks = &blocks.tensor);
+    REFUSED(attention_sparse, "starts and blocks, got starts", PLAIN, .starts = &starts.tensor,
             .block_queries = 3, .block_keys = 2);
     REFUSED(attention_sparse, "block_queries: expected at least 1, got 0", PLAIN,
             .block_mask = &mask.tensor, .block_keys = 2);

@@ -50,10 +50,14 @@ static inline void tn_attention_sparse_row(const tn_run *run, int64_t b, int64_t
                                            tn_sparse_row *out)
 {
     const tn_layout *mask = &run->op->operand[TN_ATTENTION_SPARSE_MASK];
+    const int64_t key_blocks = TN_PARAMS(run->op, attention_sparse)->key_blocks;
     if (mask->dtype != TN_DTYPE_NONE) {
+        const tn_sparse_row none = {NULL, 0, 0, 0, 0};
+        *out = none;
+        if (key_blocks == 0) /* a mask without elements may have no memory */
+            return;
         const tn_sparse_row row = {tn_sparse_address_(run, TN_ATTENTION_SPARSE_MASK, 1, b, h, n),
-                                   mask->stride[3], 0,
-                                   TN_PARAMS(run->op, attention_sparse)->key_blocks, 0};
+                                   mask->stride[3], 0, key_blocks, 0};
         *out = row;
         return;
     }
@@ -107,11 +111,12 @@ static inline tn_status tn_sparse_check_lists_(const tn_run *run, int64_t b, int
         for (int64_t i = row.at; i < row.end; i++) {
             const int64_t block = tn_attention_sparse_next(&row);
             if (block <= before || block >= op->key_blocks)
-                return tn_fail(err, TN_INVALID_ARGUMENT, 0, run->row->name,
-                               "blocks[%lld]: expected %lld to %lld, got %lld; list the blocks of "
-                               "keys of each block of queries in ascending order",
-                               (long long)i, (long long)before + 1, (long long)op->key_blocks - 1,
-                               (long long)block);
+                return tn_fail(
+                    err, TN_INVALID_ARGUMENT, 0, run->row->name,
+                    "blocks[%lld]: expected at least %lld and below %lld, got %lld; "
+                    "list the blocks of keys of each block of queries in ascending order",
+                    (long long)i, (long long)before + 1, (long long)op->key_blocks,
+                    (long long)block);
             before = block;
         }
     }
@@ -127,8 +132,8 @@ static inline tn_status tn_sparse_check_sizes_(const tn_run *run, int64_t b, tn_
         const int64_t size = tn_attention_sparse_size(run, b, n);
         if (size < 0 || size > most)
             return tn_fail(err, TN_INVALID_ARGUMENT, 0, run->row->name,
-                           "sizes[%lld][%lld]: expected 0 to %lld keys, got %lld", (long long)b,
-                           (long long)n, (long long)most, (long long)size);
+                           "block_sizes[%lld][%lld]: expected 0 to %lld keys, got %lld",
+                           (long long)b, (long long)n, (long long)most, (long long)size);
     }
     return TN_OK;
 }

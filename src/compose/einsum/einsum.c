@@ -328,8 +328,11 @@ static tn_status begin_call(const tn_context *context, const tn_einsum_args *arg
     if (!status && args->memory_limit && c->bytes > args->memory_limit)
         status = divide_call(c, err);
     if (!status && !c->plan) {
-        const tni_einsum_plan made = {c->sum,          c->order, c->bytes, c->by_parts,
-                                      c->slices.parts, 0,        0};
+        const tni_einsum_plan made = {.sum = c->sum,
+                                      .order = c->order,
+                                      .bytes = c->bytes,
+                                      .by_parts = c->by_parts,
+                                      .parts = c->slices.parts};
         c->plan = tni_einsum_plan_keep(&key, &made);
     }
     return status;

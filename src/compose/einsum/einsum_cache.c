@@ -64,6 +64,8 @@ void tni_einsum_key_make(const tn_context *context, const tn_einsum_args *args, 
     if (args->path && args->path_count > 0)
         add(out, args->path, 2 * (size_t)args->path_count * sizeof *args->path);
     add_number(out, tensors[0].dtype);
+    add_number(out, tensors[0].device_type);
+    add_number(out, tensors[0].device_id);
     for (int32_t i = 0; i <= args->count && out->fits; i++)
         add_layout(out, &tensors[i]);
 }

@@ -10,7 +10,7 @@
 /* Products of a matrix product from which on it is a real one: with fewer, more calls take longer. */
 enum { PRODUCTS_LEAST = 512 };
 
-/* Whether a call has no kernel but the reference, or none if that counts. */
+/* Whether no kernel is selected for a call; with `reference`, also if the reference is. */
 static bool lacks_kernel(tn_status status, tn_decision *decision, bool reference)
 {
     const tn_candidate *chosen = status ? NULL : tn_decision_chosen(decision);

@@ -193,7 +193,9 @@ tn_status tni_einsum_matmul(tni_einsum_calls *calls, const tni_einsum_groups *gr
     *g = *groups;
     tni_einsum_split(calls, views, g);
     bool few = make_batch(calls, &g->batch, views, batch);
-    if (!few || (calls->device_type != TN_DLPACK_CPU && batch->rank > 1)) {
+    /* A copy of an operand can divide batch dimensions that are one here. */
+    if (!few || g->batch.count > BATCH_MOST ||
+        (calls->device_type != TN_DLPACK_CPU && batch->rank > 1)) {
         *g = *groups;
         few = make_batch(calls, &g->batch, views, batch);
     }
@@ -212,10 +214,13 @@ tn_status tni_einsum_matmul(tni_einsum_calls *calls, const tni_einsum_groups *gr
         status = provide_matrix(calls, g, i, expanded, lists[i], views[i], &copies[i], err);
         views[i] = &copies[i];
     }
-    if (!status) {
-        make_batch(calls, &g->batch, views, batch);
+    if (!status && !make_batch(calls, &g->batch, views, batch))
+        status =
+            tn_fail(err, TN_UNSUPPORTED, 0, "tn_einsum",
+                    "expected at most %d dimensions of a batch, got %d; make operands contiguous",
+                    BATCH_MOST, (int)batch->rank);
+    if (!status)
         status = multiply_matrices(calls, g, views, batch, expanded, err);
-    }
     if (!status && views[2] != to)
         status = tni_einsum_copy(calls, views[2], to, err);
     for (int32_t i = 0; i < TENSORS; i++)

@@ -20,13 +20,13 @@ typedef struct tni_einsum_nest {
 
 /* What is called. */
 typedef enum tni_einsum_act {
-    TNI_EINSUM_COPY,     /* 1 = 0 */
-    TNI_EINSUM_MULTIPLY, /* 2 = 0 * 1 */
-    TNI_EINSUM_NEGATE,   /* 1 = -0 */
-    TNI_EINSUM_PLUS,     /* 1 += 0 */
-    TNI_EINSUM_MINUS,    /* 1 -= 0 */
-    TNI_EINSUM_ZERO,     /* 0 = 0 */
-    TNI_EINSUM_SUM       /* 1 = the sum of 0 over the dimensions that are not kept */
+    TNI_EINSUM_COPY,     /* t[1] = t[0] */
+    TNI_EINSUM_MULTIPLY, /* t[2] = t[0] * t[1] */
+    TNI_EINSUM_NEGATE,   /* t[1] = -t[0] */
+    TNI_EINSUM_PLUS,     /* t[1] += t[0] */
+    TNI_EINSUM_MINUS,    /* t[1] -= t[0] */
+    TNI_EINSUM_ZERO,     /* t[0] = 0 */
+    TNI_EINSUM_SUM       /* t[1] = the sum of t[0] over the dimensions that are not kept */
 } tni_einsum_act;
 
 struct tni_einsum_room {
@@ -75,7 +75,7 @@ tn_status tni_einsum_nest_run(tni_einsum_calls *calls, tni_einsum_nest *n, tni_e
 tn_tensor tni_einsum_tensor(const tni_einsum_calls *calls, tn_dtype dtype, uintptr_t at,
                             int32_t ndim, const int64_t *shape, const int64_t *strides);
 
-/* Calls the operator of matrix products: 2 = 0 times 1. */
+/* Calls matmul: t[2] = t[0] t[1]. */
 tn_status tni_einsum_call_matmul(const tni_einsum_calls *calls, const tn_tensor *t, tn_error *err);
 
 #endif

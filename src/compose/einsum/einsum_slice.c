@@ -78,6 +78,19 @@ static uint64_t added_bytes(const tni_einsum_slices *s)
                    : 0;
 }
 
+/* Raises *bytes to the memory of the same run with a contiguous result. */
+static tn_status measure_added(const tni_einsum_run *run, uint64_t *bytes, tn_error *err)
+{
+    tn_tensor contiguous = *run->out;
+    tni_einsum_run measured = *run;
+    uint64_t needed = 0;
+    contiguous.strides = NULL;
+    measured.out = &contiguous;
+    const tn_status status = tni_einsum_execute(&measured, &needed, err);
+    *bytes = needed > *bytes ? needed : *bytes;
+    return status;
+}
+
 /* Finds the memory and the cost, of all slices, with the parts that are set. */
 static tn_status evaluate(const tn_tensor *tensors, const tni_einsum_order *order,
                           tni_einsum_slices *s, tn_error *err)
@@ -99,6 +112,8 @@ static tn_status evaluate(const tn_tensor *tensors, const tni_einsum_order *orde
     tn_status status = tni_einsum_parse(&s->args, &s->sum, err);
     if (!status)
         status = tni_einsum_execute(&run, &s->bytes, err);
+    if (!status && s->adds) /* all slices but the first write a contiguous result */
+        status = measure_added(&run, &s->bytes, err);
     if (!status)
         status = tni_einsum_cost(&s->sum, order, &s->cost, err);
     if (status)

@@ -11,7 +11,7 @@ typedef struct search {
     double (*values)[1 << BITS]; /* of sets of indices, by the bits of each byte */
     int32_t tables;
     uint64_t *sets;  /* of each set of operands: first all indices, then those of its result */
-    double *costs;   /* of its best order; INFINITY if that is too dear */
+    double *costs;   /* of its best order; INFINITY if that costs too much */
     uint16_t *parts; /* one of the two parts that it is made from */
     uint16_t *known; /* sets that have an order, by their lowest operand */
     size_t known_begin[TNI_EINSUM_SUBSETS], known_end[TNI_EINSUM_SUBSETS];
@@ -62,7 +62,7 @@ static void init_sets(search *s)
     s->sets[s->all] &= s->out;
 }
 
-/* A cost that contracting the result of `members` further is not below. What is summed needs twice its
+/* Returns a lower bound of the cost of all pairs after the result of `members`. What is summed needs twice its
  * elements: in one pair, or in one that multiplies and one that sums. A pair that an operand sums with
  * its own indices costs nothing beside the operand. */
 static double least_after(const search *s, uint32_t members, double values)

@@ -51,7 +51,7 @@ static tn_status check_ranks(const tn_op *op, tn_error *err)
 }
 
 /* Checks that the listed blocks are given in exactly one of the two ways. */
-static tn_status check_company(const tn_op *op, tn_error *err)
+static tn_status check_block_source(const tn_op *op, tn_error *err)
 {
     const bool mask = has(op, TN_ATTENTION_SPARSE_MASK),
                starts = has(op, TN_ATTENTION_SPARSE_STARTS);
@@ -60,8 +60,14 @@ static tn_status check_company(const tn_op *op, tn_error *err)
         return TN_OK;
     return tn_fail(err, TN_INVALID_ARGUMENT, 0, WHERE,
                    "block_mask: expected either block_mask, or starts and blocks, got %s%s%s%s",
-                   mask ? "block_mask " : "", starts ? "starts " : "", blocks ? "blocks " : "",
-                   mask || starts || blocks ? "only" : "none of them");
+                   mask ? "block_mask" : "",
+                   mask && starts ? " and starts"
+                   : starts       ? "starts"
+                                  : "",
+                   (mask || starts) && blocks ? " and blocks"
+                   : blocks                   ? "blocks"
+                                              : "",
+                   mask || starts || blocks ? "" : "none of them");
 }
 
 static tn_status check_size(const char *name, int64_t found, tn_error *err)
@@ -94,6 +100,11 @@ static tn_status set_sizes(tn_op *op, tn_error *err)
     sparse->at.value_size = op->operand[TN_ATTENTION_SPARSE_V].shape[3];
     sparse->query_blocks = tni_attention_sparse_blocks(q[2], sparse->block_queries);
     sparse->key_blocks = tni_attention_sparse_blocks(k[2], sparse->block_keys);
+    if (sparse->query_blocks == INT64_MAX) /* starts has one entry more */
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, WHERE,
+                       "block_queries: expected fewer than %" PRId64
+                       " blocks of queries, got as many",
+                       INT64_MAX);
     if (sparse->at.left < 0 && sparse->at.right < 0) /* position restricts nothing */
         sparse->at.corner = TN_CORNER_TOP_LEFT;
     return TN_OK;
@@ -149,7 +160,7 @@ static tn_status validate_sparse(tn_op *op, tn_error *err)
 {
     tn_status status = check_dtypes(op, err);
     if (!status)
-        status = check_company(op, err);
+        status = check_block_source(op, err);
     if (!status)
         status = check_ranks(op, err);
     if (!status)

@@ -74,7 +74,7 @@ typedef struct number {
 static tn_status parse_sizes(tni_fields *fields, sizes *s, tn_attention_sparse_op *op,
                              tn_error *err)
 {
-    static const int64_t one = 1, none = -1, zero = 0;
+    static const int64_t one = 1, none = -1;
     int64_t both = -1;
     tn_status status = tni_fields_integer(fields, "l", 0, &both, err);
     const int64_t *length = both >= 0 ? &both : NULL;
@@ -87,9 +87,7 @@ static tn_status parse_sizes(tni_fields *fields, sizes *s, tn_attention_sparse_o
                               {"dv", &s->value_size, 0, &s->size},
                               {"bq", &op->block_queries, 1, NULL},
                               {"bk", &op->block_keys, 1, &op->block_queries},
-                              {"entries", &s->entries, 0, &none},
-                              {"sizes", &s->used, 0, &zero},
-                              {"lse", &s->lse, 0, &zero}};
+                              {"entries", &s->entries, 0, &none}};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0] && !status; i++) {
         const number *n = &numbers[i];
         *n->to = -1;
@@ -99,11 +97,9 @@ static tn_status parse_sizes(tni_fields *fields, sizes *s, tn_attention_sparse_o
         else if (!status && *n->to < 0)
             status = tni_fields_missing(fields, n->key, err);
     }
-    if (!status && s->used > 1)
-        status = reject_field(fields, "sizes", "0 or 1", err);
-    if (!status && s->lse > 1)
-        status = reject_field(fields, "lse", "0 or 1", err);
-    return status;
+    if (!status)
+        status = tni_fields_switch(fields, "sizes", &s->used, err);
+    return status ? status : tni_fields_switch(fields, "lse", &s->lse, err);
 }
 
 static tn_status parse_place(tni_fields *fields, tn_attention_op *at, tn_error *err)
@@ -136,6 +132,8 @@ tn_status tni_attention_sparse_parse(tni_fields *fields, tn_dtype dtype, tn_op *
         return status;
     s.query_blocks = tni_attention_sparse_blocks(s.queries, sparse->block_queries);
     s.key_blocks = tni_attention_sparse_blocks(s.keys, sparse->block_keys);
+    if (s.query_blocks == INT64_MAX) /* starts has one entry more */
+        return reject_field(fields, "bq", "a number that gives fewer blocks of queries", err);
     make_usual_layouts(&s, dtype, way, op->operand);
     for (int32_t i = 0; i < op->count && !status; i++) {
         if (op->operand[i].dtype)

@@ -81,17 +81,25 @@ static bool read_dtypes(const tni_schema_key *key, const char *text, void *at, t
     return tni_value_dtypes(text, ((tni_note *)at)->dtypes, need);
 }
 
-static bool read_architectures(const tni_schema_key *key, const char *text, void *at,
-                               tni_need *need)
+static bool read_words(const tni_schema_key *key, const char *text, void *at, tni_need *need)
 {
-    tni_note *note = at;
+    tni_note_words *words = at;
     size_t count = 0;
     (void)key;
     while (count < TNI_NOTE_WORDS &&
-           next_word(&text, note->architectures[count], sizeof note->architectures[count]))
+           next_word(&text, words->word[count], sizeof words->word[count]))
         count++;
     return (count && !text[strspn(text, " \t,")]) ||
-           tni_need_set(need, "1 to %d words separated by commas", TNI_NOTE_WORDS);
+           tni_need_set(need, "1 to %d words of at most 31 characters, separated by commas",
+                        TNI_NOTE_WORDS);
+}
+
+static bool has_word(const tni_note_words *words, const char *word)
+{
+    size_t i = 0;
+    while (words->word[i][0] && strcmp(words->word[i], word) != 0)
+        i++;
+    return words->word[i][0];
 }
 
 static bool read_op(const tni_schema_key *key, const char *text, void *at, tni_need *need)
@@ -160,7 +168,7 @@ static bool read_causal(const tni_schema_key *key, const char *text, void *at, t
 #define TYPE(name) static const tni_schema_type name##_type = {read_##name, NULL};
 TYPE(versions)
 TYPE(dtypes)
-TYPE(architectures)
+TYPE(words)
 TYPE(op)
 TYPE(uses)
 TYPE(keys)
@@ -173,13 +181,13 @@ TYPE(causal)
 static const tni_schema_key note_keys[] = {
     TEXT(library),
     TEXT(kernel),
-    TEXT(without),
     TEXT(platform),
     TEXT(reason),
     TEXT(source),
     {.word = "versions", .type = &versions_type},
     {.word = "dtypes", .type = &dtypes_type},
-    {.word = "architectures", .type = &architectures_type},
+    {.word = "architectures", .type = &words_type, .offset = offsetof(tni_note, architectures)},
+    {.word = "without", .type = &words_type, .offset = offsetof(tni_note, without)},
     {.word = "op", .type = &op_type},
     {.word = "uses", .type = &uses_type},
     {.word = "keys", .type = &keys_type},
@@ -249,13 +257,8 @@ static bool is_of_library(const tni_note *note, const tni_kernel *kernel)
  * out. */
 static bool is_left_out(const tni_note *note, const tni_kernel *kernel)
 {
-    const char *last = strrchr(kernel->row->name, '.'), *text = note->without;
-    char word[32];
-    while (text && last && next_word(&text, word, sizeof word)) {
-        if (strcmp(word, last + 1) == 0)
-            return true;
-    }
-    return false;
+    const char *last = strrchr(kernel->row->name, '.');
+    return last && has_word(&note->without, last + 1);
 }
 
 /* Whether no query sees a key after its position, for sequences that have all their keys. A single
@@ -294,10 +297,7 @@ static bool is_of_op(const tni_note *note, const tn_op *op)
 
 static bool is_of_architecture(const tni_note *note, const char *architecture)
 {
-    size_t i = 0;
-    while (note->architectures[i][0] && strcmp(note->architectures[i], architecture) != 0)
-        i++;
-    return !note->architectures[0][0] || note->architectures[i][0];
+    return !note->architectures.word[0][0] || has_word(&note->architectures, architecture);
 }
 
 const tni_note *tni_notes_find(const tni_notes *notes, const tni_kernel *kernel, const tn_op *op,

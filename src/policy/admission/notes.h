@@ -10,12 +10,16 @@
 enum { TNI_NOTE_WORDS = 8 };
 enum { TNI_NOTE_EITHER, TNI_NOTE_YES, TNI_NOTE_NO };
 
+/* Ends with an empty word. */
+typedef struct tni_note_words {
+    char word[TNI_NOTE_WORDS + 1][32];
+} tni_note_words;
+
 /* One section. Fields that it does not set are NULL, 0 or empty. Texts point into the form. */
 typedef struct tni_note {
     const char *name;
     const char *library; /* "none": kernels that use no library */
     const char *kernel;
-    const char *without; /* last parts of names of kernels that it does not cover, or NULL */
     const char *platform;
     const char *reason;
     const char *source;
@@ -25,7 +29,8 @@ typedef struct tni_note {
     int64_t keys;   /* minimum number of keys of attention */
     int32_t causal; /* TNI_NOTE_..., for attention */
     tn_dtype dtypes[TN_DEVICE_DTYPES_MAX];
-    char architectures[TNI_NOTE_WORDS + 1][32];
+    tni_note_words architectures;
+    tni_note_words without; /* last parts of names of kernels that it does not cover */
 } tni_note;
 
 /* A parsed list; immutable. A zeroed struct is an empty list. */
