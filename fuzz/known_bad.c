@@ -13,15 +13,22 @@ static void require(bool holds)
         __builtin_trap();
 }
 
+static void require_words(const tni_note_words *words)
+{
+    require(!words->word[TNI_NOTE_WORDS][0]);
+    for (size_t i = 0; i < TNI_NOTE_WORDS; i++)
+        require(memchr(words->word[i], 0, sizeof words->word[i]) != NULL);
+}
+
 static void require_bounds(const tni_note *note)
 {
     require(!note->library != !note->kernel);
     require(note->version_low <= note->version_high && note->version_low >= -1);
     require(note->op == TN_OP_NONE || tni_op_class_of(note->op));
     require(!note->uses || note->op);
-    require(!note->dtypes[TNI_NOTE_WORDS] && !note->architectures[TNI_NOTE_WORDS][0]);
-    for (size_t i = 0; i < TNI_NOTE_WORDS; i++)
-        require(memchr(note->architectures[i], 0, sizeof note->architectures[i]) != NULL);
+    require(!note->dtypes[TN_DEVICE_DTYPES_MAX - 1]);
+    require_words(&note->architectures);
+    require_words(&note->without);
 }
 
 static void try_list(const char *text, size_t size)
