@@ -22,11 +22,14 @@ INLINE VECTOR F(both)(int32_t kind, VECTOR a, VECTOR b)
     }
 }
 
-INLINE double F(block)(int32_t kind, const REAL *x, int64_t n)
+/* Prefetches `next` bytes ahead. */
+INLINE double F(block)(int32_t kind, const REAL *x, int64_t n, int64_t next)
 {
     VECTOR a = F(splat)((REAL)identity(kind)), b = a, c = a, d = a;
     int64_t i = 0;
     for (; i + 4 * WIDTH <= n; i += 4 * WIDTH) {
+        for (int64_t line = 0; line < 4 * WIDTH * (int64_t)sizeof(REAL); line += 64)
+            fetch((const char *)(x + i) + line, next);
         a = F(both)(kind, a, F(load)(x + i));
         b = F(both)(kind, b, F(load)(x + i + WIDTH));
         c = F(both)(kind, c, F(load)(x + i + 2 * WIDTH));
@@ -44,9 +47,9 @@ static double F(reduce_row)(const strand *s, int64_t size, int32_t kind)
     for (int64_t at = 0; at < size; at += BLOCK) {
         int64_t n = size - at < BLOCK ? size - at : BLOCK;
         const REAL *x = F(read_block_padded)(s, at, n, room, (REAL)identity(kind));
-        double more = kind == TN_REDUCE_MAX   ? F(block)(TN_REDUCE_MAX, x, n)
-                      : kind == TN_REDUCE_MIN ? F(block)(TN_REDUCE_MIN, x, n)
-                                              : F(block)(TN_REDUCE_SUM, x, n);
+        double more = kind == TN_REDUCE_MAX   ? F(block)(TN_REDUCE_MAX, x, n, s->next)
+                      : kind == TN_REDUCE_MIN ? F(block)(TN_REDUCE_MIN, x, n, s->next)
+                                              : F(block)(TN_REDUCE_SUM, x, n, s->next);
         value = join(kind, value, more);
     }
     return value;

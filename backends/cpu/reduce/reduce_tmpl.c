@@ -108,7 +108,8 @@ static tally reduce_one(const below *all, char *in)
     tally results[PARTS_MAX], value = empty_tally(all);
     const tn_walk *walk = &all->parts.walk;
     if (all->parts.pieces == 1) { /* the same as below, without its cost */
-        const strand x = strand_of(&all->parts.op->operand[TN_ELEMENTWISE_IN], in, walk->stride[0]);
+        strand x = strand_of(&all->parts.op->operand[TN_ELEMENTWISE_IN], in, walk->stride[0]);
+        x.next = x.stride == 1 ? walk->size * x.size : 0;
         return join_tallies(all, value, reduce_strand(all, &x, walk->size));
     }
     part it = {all, in, results};
