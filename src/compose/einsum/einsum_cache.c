@@ -17,10 +17,11 @@ static struct {
     tni_einsum_plan *plans[SLOTS];
 } cache = {.lock = {TNI_FORK_LOCK_INIT}};
 
+/* `from` may be NULL if `size` is 0: a scalar may have no shape. */
 static void add(tni_einsum_key *key, const void *from, size_t size)
 {
     key->fits = key->fits && size <= sizeof key->bytes - key->size;
-    if (!key->fits)
+    if (!key->fits || size == 0)
         return;
     memcpy(key->bytes + key->size, from, size);
     key->size += size;
