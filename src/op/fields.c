@@ -43,8 +43,9 @@ static tn_status reject_value(const tni_fields *fields, const char *key, const c
 
 tn_status tni_fields_missing(const tni_fields *fields, const char *key, tn_error *err)
 {
-    return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "%.160s: %s is missing", fields->problem,
-                   key);
+    return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                   "%.160s: %s is missing; `tenon explain --help` lists the fields",
+                   fields->problem, key);
 }
 
 static bool parse_integer(const char *text, int64_t *out)
@@ -181,8 +182,8 @@ tn_status tni_fields_word(tni_fields *fields, const char *key, const char *const
         }
     }
     return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                   "%.80s: %s cannot be \"%.40s\"; there are %s%s", fields->problem, key, value,
-                   tni_fields_listed(words, count, all),
+                   "%.80s: %s: expected one of %s, got \"%.40s\"%s", fields->problem, key,
+                   tni_fields_listed(words, count, all), value,
                    tni_words_hint(tni_words_nearest(value, words, count), hint));
 }
 

@@ -78,9 +78,9 @@ tn_status tni_layout_broadcast(tn_layout *layout, const int64_t *shape, int32_t 
         int64_t found = i < missing ? 1 : layout->shape[i - missing];
         if (found != shape[i] && found != 1)
             return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                           "%s: dimension %d: expected %" PRId64
-                           ", or 1 to serve all, got %" PRId64,
-                           name, (int)(i - missing), shape[i], found);
+                           "%s: dimension %d: expected %" PRId64 "%s, got %" PRId64, name,
+                           (int)(i - missing), shape[i], shape[i] == 1 ? "" : ", or 1 to serve all",
+                           found);
         layout->stride[i] = found == shape[i] && i >= missing ? layout->stride[i - missing] : 0;
         layout->shape[i] = shape[i];
     }

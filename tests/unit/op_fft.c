@@ -80,7 +80,8 @@ static void dtypes_and_shapes_are_checked(void **state)
     expect_refused("fft:c64:shape=8,dims=2", "in: expected at least 2 dimensions, as many as are");
     expect_refused("fft:c64:shape=8,dims=4", "expected 1 to 3 dimensions to transform, got 4");
     expect_refused("fft:c64:shape=8,dims=0", "dims: expected");
-    expect_refused("fft:c64:shape=8,dir=back", "dir cannot be \"back\"; there are forward inverse");
+    expect_refused("fft:c64:shape=8,dir=back",
+                   "dir: expected one of forward inverse, got \"back\"");
     expect_refused("fft:c64:shape=-1", "shape: ");
     expect_refused("fft:c64:shape=0", "expected a length of at least 1, got 0");
     expect_refused("fft:f32:shape=4,inplace=1",

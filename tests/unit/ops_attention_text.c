@@ -233,23 +233,25 @@ static void texts_are_refused(void **state)
     expect_refused("attention:f32:l=4,d=4", "h is missing");
     expect_refused("attention:f32:h=1,l=4,d=4,backend=SAGE_ATN",
                    "no attention backend \"SAGE_ATN\"; did you mean SAGE_ATTN?");
-    expect_refused("attention:f32:h=1,l=4,d=4,backend=flash", "no attention backend \"flash\"");
+    expect_refused("attention:f32:h=1,l=4,d=4,backend=flash",
+                   "no attention backend \"flash\"; there are FLASH_ATTN, SLIDING_TILE_ATTN");
     expect_refused("attention-merge:f32:b=1,h=1,l=4,d=4,backend=FLASH_ATTN",
                    "attention-merge has no field \"backend\"");
     expect_refused("attention:f32:h=1,l=4", "d is missing");
     expect_refused("attention:f32:h=1,d=4", "l is missing");
     expect_refused("attention:f32:h=1,d=4,lk=3", "lq is missing");
     expect_refused("attention:f32:h=1,d=4,lq=3", "lk is missing");
-    expect_refused("attention:f32:h=1,l=4,d=4,layout=bdhl", "layout cannot be \"bdhl\"");
+    expect_refused("attention:f32:h=1,l=4,d=4,layout=bdhl",
+                   "layout: expected one of bhld blhd, got \"bdhl\"");
     expect_refused("attention:f32:h=1,l=4,d=4,mask=casual",
-                   "mask: expected none, causal, causal-br");
-    expect_refused("attention:f32:h=1,l=4,d=4,mask=casual", "; did you mean causal?");
-    expect_refused("attention:f32:h=1,l=4,d=4,mask=causal;", "mask: expected none");
-    expect_refused("attention:f32:h=1,l=4,d=4,mask=causal;bool;bool", "mask: expected none");
-    expect_refused("attention:f32:h=1,l=4,d=4,mask=window:3", "mask: expected none");
-    expect_refused("attention:f32:h=1,l=4,d=4,mask=window:-2;3", "mask: expected none");
+                   "mask: expected a position (none, causal, causal-br, window:L;R");
+    expect_refused("attention:f32:h=1,l=4,d=4,mask=casual", "got \"casual\"; did you mean causal?");
+    expect_refused("attention:f32:h=1,l=4,d=4,mask=causal;", "mask: expected a position");
+    expect_refused("attention:f32:h=1,l=4,d=4,mask=causal;bool;bool", "mask: expected a position");
+    expect_refused("attention:f32:h=1,l=4,d=4,mask=window:3", "mask: expected a position");
+    expect_refused("attention:f32:h=1,l=4,d=4,mask=window:-2;3", "mask: expected a position");
     expect_refused("attention:f32:h=1,l=4,d=4,mask=window:9223372036854775808;3",
-                   "mask: expected none");
+                   "mask: expected a position");
     expect_refused("attention:f32:h=1,l=4,d=4,mask=bool,mdtype=f32", "has no field \"mdtype\"");
     expect_refused("attention:f32:h=1,l=4,d=4,sink=f33", "sink: no dtype \"f33\"");
     expect_refused("attention:f32:h=1,l=4,d=4,seed=-1", "seed: expected a whole number from 0 to");

@@ -221,8 +221,8 @@ static void forms_are_refused(void **state)
                    "; there are m ta n tb k bias batch b scale_a scale_b out acc grouped alpha "
                    "beta act sa sb sc align; did you mean alpha?");
     expect_refused("unary:f32:kind=negg,shape=4", "; did you mean neg?");
-    expect_refused("norm:f32:kind=foo,shape=4", "kind cannot be \"foo\"; there are layer rms");
-    expect_refused("unary:f32:kind=negg,shape=4", "kind cannot be \"negg\"; there are ");
+    expect_refused("norm:f32:kind=foo,shape=4", "kind: expected one of layer rms, got \"foo\"");
+    expect_refused("unary:f32:kind=negg,shape=4", "kind: expected one of neg ");
     expect_refused("permute:f32:shape=4,inplace=1", "permute has no field \"inplace\"");
     expect_refused("permute:f32:shape=4,out=f64", "permute has no field \"out\"");
     expect_refused("fill:f32:shape=4,out=f64", "fill has no field \"out\"");

@@ -197,9 +197,10 @@ static tn_status parse_mask(tni_fields *fields, tn_dtype dtype, sizes *s, tn_att
     if (*text || (more && !s->mask))
         return tn_fail(
             err, TN_INVALID_ARGUMENT, 0, "problem",
-            "%.160s: mask: expected none, causal, causal-br, window:L;R or window-tl:L;R, bool, "
-            "additive or padding, or one of the latter three behind one of the others and a ';'%s",
-            fields->problem,
+            "%.160s: mask: expected a position (none, causal, causal-br, window:L;R, "
+            "window-tl:L;R), a tensor (bool, additive, padding), or both, such as causal;bool; got "
+            "\"%.40s\"%s",
+            fields->problem, value,
             tni_words_hint(tni_words_nearest(value, words, sizeof words / sizeof words[0]), hint));
     s->mask_dtype = s->mask == MASK_ADDITIVE ? dtype : (tn_dtype)TN_BOOL;
     return s->mask == MASK_ADDITIVE ? tni_fields_dtype(fields, "mdtype", &s->mask_dtype, err)
@@ -381,7 +382,7 @@ static tn_status parse_backend(tni_fields *fields, int32_t *out, tn_error *err)
 {
     const char *const *names = tni_attention_backends + 1;
     const char *value = tni_fields_take(fields, "backend");
-    char hint[TNI_HINT];
+    char hint[TNI_OFFER];
     if (!value)
         return TN_OK;
     for (int32_t i = 0; names[i]; i++) {
@@ -392,7 +393,7 @@ static tn_status parse_backend(tni_fields *fields, int32_t *out, tn_error *err)
     }
     return tn_fail(err, TN_INVALID_ARGUMENT, 0, "problem",
                    "%.160s: no attention backend \"%.40s\"%s", fields->problem, value,
-                   tni_words_hint(tni_words_nearest(value, names, TN_BACKEND_COUNT - 1), hint));
+                   tni_words_offer(value, names, TN_BACKEND_COUNT - 1, hint));
 }
 
 tn_status tni_attention_parse(tni_fields *fields, tn_dtype dtype, tn_op *op, tn_error *err)
