@@ -119,7 +119,7 @@ def test_refusals():
             (lambda: fft.fft(a, axis=2), "axis: expected -2 to 1, got 2"),
             (lambda: fft.fft(numpy.float64(1)), "axis: expected an array with dimensions, got a scalar"),
             (lambda: fft.fft(a, norm="both"), 'no norm "both".*: backward, ortho, forward'),
-            (lambda: fft.fftn(a, (2, 2), (0,)), "s: expected 1 sizes, one for each axis, got 2"),
+            (lambda: fft.fftn(a, (2, 2), (0,)), "s: expected as many sizes as there are axes, 1, got 2"),
             (lambda: fft.rfftn(a, axes=()), "axes: expected at least one axis to transform, got none"),
             (lambda: fft.fft(numpy.ones((3, 0))), "expected at least 1 point, got 0"),
             (lambda: fft.fftfreq(0), "n: expected at least 1 point, got 0")):

@@ -7,6 +7,7 @@ import random as python_random
 import re
 import subprocess
 import sys
+import types
 
 import numpy
 import pytest
@@ -385,6 +386,74 @@ def test_what_cannot_be_taken(cpu):
         cpu.get_attn_backend_cls(AttentionBackendEnum.NO_ATTENTION, 64, "bf16")
     with pytest.raises(LookupError, match="FLASH_ATTN"):
         cpu.get_attn_backend_cls("FLASH_ATN", 64, "bf16")
+
+
+@pytest.fixture
+def fastvideo(monkeypatch):
+    """A stand-in of FastVideo with three of its classes of attention. ATTN_QAT_INFER is available once the list is not
+    empty."""
+    available = []
+
+    class Backend:
+        get_supported_head_sizes = staticmethod(lambda: None)
+
+    class SizedBackend:
+        get_supported_head_sizes = staticmethod(lambda: [64, 128])
+
+    for name, names in {
+            "": {}, ".attention": {}, ".attention.backends": {}, ".attention.backends.sdpa": {"SDPABackend": Backend},
+            ".attention.backends.sla": {"SageSLAAttentionBackend": Backend},
+            ".attention.backends.attn_qat_infer": {"AttnQatInferBackend": SizedBackend,
+                                                   "is_attn_qat_infer_available": lambda: bool(available)}}.items():
+        module = types.ModuleType("fastvideo" + name)
+        vars(module).update(names)
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    return available
+
+
+def test_backends_that_only_fastvideo_computes(fastvideo, caplog):
+    mps, cuda = (tenon.platforms.platform(name) for name in ("mps", "cuda"))
+    path = "fastvideo.attention.backends.sdpa.SDPABackend"
+    assert mps.get_attn_backend_cls(AttentionBackendEnum.TORCH_SDPA, 80, "bf16") == path
+    assert caplog.records[-1].levelname == "WARNING"
+    assert caplog.messages[-1].startswith(f"attention: TORCH_SDPA by FastVideo's own class, {path}, because Tenon does not "
+                                          "compute it: platform mps is ")
+    fastvideo.append(True)
+    assert cuda.get_attn_backend_cls("attn_qat_infer", 128, "bf16").endswith(".attn_qat_infer.AttnQatInferBackend")
+
+
+def test_backends_that_fastvideo_does_not_compute_either(fastvideo, cpu):
+    mps, cuda = (tenon.platforms.platform(name) for name in ("mps", "cuda"))
+    for asked, backend, told in [(mps, "VIDEO_SPARSE_ATTN", r"FastVideo has TORCH_SDPA on mps$"),
+                                 (cpu, "ATTN_QAT_INFER", r"FastVideo has no backend on cpu$"),
+                                 (cuda, "SAGE_SLA_ATTN", r"SageSLAAttentionBackend cannot be imported: .*spas_sage_attn"),
+                                 (cuda, "ATTN_QAT_TRAIN", r"AttnQatTrainBackend cannot be imported: .*attn_qat_train"),
+                                 (cuda, "ATTN_QAT_INFER", r"AttnQatInferBackend is not available on this machine$")]:
+        with pytest.raises(ImportError, match=rf"^{backend} selected but Tenon does not compute it \(.+\) and .*{told}") as error:
+            asked.get_attn_backend_cls(backend, 64, "bf16")
+        assert isinstance(error.value, NotImplementedError) and error.value.msg == error.value.message
+        assert pickle.loads(pickle.dumps(error.value)).message == error.value.message
+    fastvideo.append(True)
+    with pytest.raises(ImportError, match="AttnQatInferBackend has the head sizes 64, 128$"):
+        cuda.get_attn_backend_cls("ATTN_QAT_INFER", 80, "bf16")
+
+
+def test_fastvideo_answers_what_was_selected_alone(fastvideo, cpu, monkeypatch):
+    assert cpu.get_attn_backend_cls("TORCH_SDPA", 64, "f32") == "tenon.platforms.attention.TORCH_SDPA"
+    mps = tenon.platforms.platform("mps")
+    for asked, backend in ((mps, None), (mps, "NO_ATTENTION"), (mps, "TORCH_SPDA"), (cpu, "NO_ATTENTION")):
+        with pytest.raises(tenon.Error) as error:
+            asked.get_attn_backend_cls(backend, 64, "f32")
+        assert not isinstance(error.value, ImportError)
+    monkeypatch.delitem(sys.modules, "fastvideo")
+    with pytest.raises(tenon.errors.UnavailableError, match="platform mps is "):
+        mps.get_attn_backend_cls("TORCH_SDPA", 64, "f32")
+
+
+def test_sizes_of_heads_are_checked(cpu):
+    for size in (0, -8):
+        with pytest.raises(tenon.errors.InvalidArgumentError, match=f"^head_size: expected 1 to .* got {size}$"):
+            cpu.get_attn_backend_cls(None, size, "f32")
 
 
 def test_classes_are_of_backends_alone():

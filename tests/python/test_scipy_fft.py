@@ -82,7 +82,7 @@ def test_refusals():
                 (lambda: scipy_fft.fft(x, 0), "n: expected at least 1 point, got 0"),
                 (lambda: scipy_fft.fft(x, axis=2), "axis: expected -2 to 1, got 2"),
                 (lambda: scipy_fft.fft2(x, axes=(0, -2)), r"axes: expected different dimensions, got \(0, -2\)"),
-                (lambda: scipy_fft.fftn(x, (2,), (0, 1)), "s: expected 2 sizes, one for each axis, got 1"),
+                (lambda: scipy_fft.fftn(x, (2,), (0, 1)), "s: expected as many sizes as there are axes, 2, got 1"),
                 (lambda: scipy_fft.fft(x, workers=0), "workers: expected a number of threads"),
                 (lambda: scipy_fft.fft(x, norm="both"), 'no norm "both"')):
             with pytest.raises(tenon.Error, match=message):

@@ -28,7 +28,7 @@ class Packed(Made):
     ((2, 400), 480000, True)
     """
 
-    __slots__ = ("_handle", "_args", "_kept", "_of_a", "_of_result")
+    __slots__ = ("_handle", "_args", "_kept", "_of_a", "_dtype", "_of_result")
     _returned_by = "tenon.matmul_pack(a, b)"
 
     def _init(self, a: Any, b: Any, options: dict[str, Any]) -> None:
@@ -38,7 +38,7 @@ class Packed(Made):
         ready = make(_matmul_call, (a, b), options)
         self._handle = Handle(take(lib.tn_matmul_pack, settings.context(), byref(ready.args)), "tn_packed_release")
         _, _, to, *self._kept = ready.keep
-        self._of_a, self._of_result = ta.dims, (to.dims, _dtypes.WORD[to.dtype])
+        self._of_a, self._dtype, self._of_result = ta.dims, ta.dtype, (to.dims, _dtypes.WORD[to.dtype])
         ready.args.a = ready.args.b = ready.args.out = ready.args.stream = None
         self._args = bytes(ready.args)
 
@@ -48,6 +48,9 @@ class Packed(Made):
         if ta.dims != self._of_a:
             raise errors.invalid(f"a: expected the shape {self._of_a}, for which b was packed, got {ta.dims}; pack b for "
                                  "this shape too")
+        if ta.dtype != self._dtype:
+            raise errors.invalid(f"a: expected {_dtypes.WORD[self._dtype]}, for which b was packed, got "
+                                 f"{_dtypes.WORD[ta.dtype]}; cast a, or pack b for this dtype")
         result, to = target(kind, a, ta, out, *self._of_result)
         args = _abi.MatmulArgs.from_buffer_copy(self._args)
         if args.beta and out is None:

@@ -137,7 +137,7 @@ def _plan_axes(a: Any, s: Any, axes: Any) -> tuple[list[int], list[int | None]]:
     if s is None:
         return places, [None] * len(places)
     if len(s) != len(places):
-        raise errors.invalid(f"s: expected {len(places)} sizes, one for each axis, got {len(s)}")
+        raise errors.invalid(f"s: expected as many sizes as there are axes, {len(places)}, got {len(s)}")
     return places, [None if one is None else dims[place] if one == -1 else _length("s", one)
                     for place, one in zip(places, s)]
 

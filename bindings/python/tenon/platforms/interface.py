@@ -8,8 +8,8 @@ replaced. docs/python.md lists them all.
 
 from __future__ import annotations
 
-__all__ = ["AttentionBackendEnum", "CpuArchEnum", "DeviceCapability", "Platform", "PlatformEnum", "UnspecifiedPlatform",
-           "UnsupportedChoice", "logger", "platform", "platforms"]
+__all__ = ["AttentionBackendEnum", "CpuArchEnum", "DeviceCapability", "MissingBackend", "Platform", "PlatformEnum",
+           "UnspecifiedPlatform", "UnsupportedChoice", "logger", "platform", "platforms"]
 
 import contextlib
 import enum
@@ -102,6 +102,14 @@ VIDEO_BACKENDS = ("SLIDING_TILE_ATTN", "VIDEO_SPARSE_ATTN")  # computed by tenon
 
 class UnsupportedChoice(errors.UnsupportedError, ValueError):
     """A quantization, model or backend that the platform does not have."""
+
+
+class MissingBackend(UnsupportedChoice, ImportError):
+    """A backend of attention that neither Tenon nor FastVideo has here. FastVideo's code expects an ImportError."""
+
+    def __init__(self, message: str, *given: Any) -> None:
+        super().__init__(message, *given)
+        self.msg = message  # as every ImportError has it
 
 
 def _as_choice(error: errors.Error) -> UnsupportedChoice:
@@ -385,8 +393,20 @@ class Platform(Made):
 
     def get_attn_backend_cls(self, selected_backend: Any, head_size: int, dtype: Any) -> str:
         """The dotted path of the class that computes a layer's attention: what was selected or, for None,
-        what settings ask for, or else the fastest. What cannot be taken is an error with the reason."""
+        what settings ask for, or else the fastest. What cannot be taken is an error with the reason. A backend that was
+        selected and that only FastVideo computes on this platform is FastVideo's class, if FastVideo is imported."""
         name = str(getattr(selected_backend, "name", selected_backend)).upper()
+        try:
+            return self._backend_class(name, selected_backend, head_size, dtype)
+        except (errors.UnsupportedError, errors.UnavailableError) as error:
+            from . import _fastvideo
+
+            if selected_backend is None or name == "NO_ATTENTION" or not _fastvideo.is_imported():
+                raise
+            return _fastvideo.class_for(self.name, name, head_size, dtype, error)
+
+    def _backend_class(self, name: str, selected_backend: Any, head_size: int, dtype: Any) -> str:
+        """The dotted path of Tenon's own class."""
         if name in VIDEO_BACKENDS:
             self._check_video(name, head_size, dtype)
             return f"tenon.platforms.attention.{name}"
@@ -408,8 +428,8 @@ class Platform(Made):
     def attention_choice(self, selected_backend: Any, head_size: int, dtype: Any) -> _abi.AttentionChoice:
         """The same with kernel and origin, as the library gives it."""
         args = _abi.AttentionBackendArgs(
-            platform=self.address, head_size=_given.number("head_size", head_size, *_given.INT64), backend=_backend_number(selected_backend),
-            dtype=_dtypes.NUMBER[_dtypes.word_of(dtype)])
+            platform=self.address, head_size=_given.number("head_size", head_size, 1, _given.INT64[1]),
+            backend=_backend_number(selected_backend), dtype=_dtypes.NUMBER[_dtypes.word_of(dtype)])
         out = _abi.AttentionChoice()
         try:
             call(lib.tn_attention_backend, settings.context(), byref(args), byref(out))
