@@ -50,7 +50,7 @@ const tni_library_known tni_libraries_known[] = {
      "install Arm's Compute Library", OF_ARM, 0},
     {"fbgemm", "cpu", "int8 matrix products for servers", FILES("libfbgemm.so"), "install FBGEMM", NULL, 0},
     {"fftw", "cpu", "Fourier transforms", FILES("libfftw3f.so.3|libfftw3.so.3"),
-     "install libfftw3-single3 (Debian), fftw-libs (Fedora) or fftw (Arch)", NULL, 0},
+     "install libfftw3-double3 and libfftw3-single3 (Debian), fftw-libs (Fedora) or fftw (Arch)", NULL, 0},
     {"kleidiai", "cpu", "Arm's matrix products", FILES("libkleidiai.so"), "install Arm's "
 "KleidiAI", OF_ARM, 0},
     {"lapacke", "cpu", "factorisations", FILES("liblapacke.so.3"),

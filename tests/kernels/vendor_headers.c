@@ -4,6 +4,7 @@
 
 #include "../../backends/cpu/lib/cblas/cblas.h"
 #include "../../backends/cpu/lib/onednn/onednn.h"
+#include "../../backends/fftw/fftw.h"
 
 #if defined(__has_include)
 #if __has_include(<oneapi/dnnl/dnnl.h>)
@@ -13,6 +14,10 @@
 #if __has_include(<cblas.h>)
 #include <cblas.h>
 #define HAS_CBLAS
+#endif
+#if __has_include(<fftw3.h>)
+#include <fftw3.h>
+#define HAS_FFTW
 #endif
 #endif
 
@@ -63,11 +68,30 @@ static void cblas_is_declared_as_its_header_has_it(void **state)
 #endif
 }
 
+static void fftw_is_declared_as_its_header_has_it(void **state)
+{
+    (void)state;
+#if defined(HAS_FFTW)
+    assert_int_equal(sizeof(fftw_dim), sizeof(fftw_iodim64));
+    assert_int_equal(offsetof(fftw_dim, n), offsetof(fftw_iodim64, n));
+    assert_int_equal(offsetof(fftw_dim, in), offsetof(fftw_iodim64, is));
+    assert_int_equal(offsetof(fftw_dim, out), offsetof(fftw_iodim64, os));
+    assert_int_equal(FFTW_TO_FREQUENCY, FFTW_FORWARD);
+    assert_int_equal(FFTW_FROM_FREQUENCY, FFTW_BACKWARD);
+    assert_int_equal(FFTW_IS_UNALIGNED, FFTW_UNALIGNED);
+    assert_int_equal(FFTW_KEEPS_INPUT, FFTW_PRESERVE_INPUT);
+    assert_int_equal(FFTW_ESTIMATES, FFTW_ESTIMATE);
+#else
+    skip_because("fftw3.h is not here: install libfftw3-dev (Debian)");
+#endif
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(onednn_is_declared_as_its_header_has_it),
         cmocka_unit_test(cblas_is_declared_as_its_header_has_it),
+        cmocka_unit_test(fftw_is_declared_as_its_header_has_it),
     };
     return run_suite("kernels.vendor_headers", tests);
 }

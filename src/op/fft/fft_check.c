@@ -17,6 +17,10 @@ static const char *const smoke[] = {
     "shape=2x6x5x8,dims=3,dir=inverse",
     "shape=7x20,si=40;2",
     "shape=7x20,so=1;9",
+    "shape=3x64,out=f32,dir=inverse", /* of c64 alone, and the next of c128 */
+    "shape=3x64,out=f64,dir=inverse",
+    "shape=2x45,out=f32",
+    "shape=2x45,out=f64",
     NULL,
 };
 
@@ -49,6 +53,21 @@ static const tn_check_aspect aspects[] = {
      TNI_TEMPLATES("shape=3x45,norm=ortho", "shape=3x45,norm=forward", "shape=3x64,dir=inverse",
                    "shape=3x64,dir=inverse,norm=ortho", "shape=3x64,dir=inverse,norm=forward",
                    "shape=2x8x9,dims=2,norm=ortho")},
+    /* Templates with out=c64 are for c64 and f32, and so on. */
+    {"real",
+     TNI_TEMPLATES(
+         "shape=8,out=c64", "shape=8,out=f32,dir=inverse", "shape=8,out=c128",
+         "shape=8,out=f64,dir=inverse", "shape=3x1,out=f32,dir=inverse",
+         "shape=3x2,out=f64,dir=inverse", "shape=3x45,out=f32,dir=inverse", "shape=3x45,out=f64",
+         "shape=?a<9>x?b<300>,out=f32,dir=inverse", "shape=?a<9>x?b<300>,out=f64,dir=inverse",
+         "shape=?a<9>x?b<300>,out=c64", "shape=?a<9>x?b<300>,out=c128,dir=inverse",
+         "shape=2x67,out=f32", "shape=2x1009,out=f64,dir=inverse",
+         "shape=2x8192,out=f32,dir=inverse", "shape=3x64,out=f64,dir=inverse,norm=ortho",
+         "shape=3x64,out=f32,norm=forward", "shape=3x12x10,dims=2,out=f32,dir=inverse",
+         "shape=7x9,dims=2,out=f64,dir=inverse", "shape=3x12x10,dims=2,out=c128",
+         "shape=2x6x5x8,dims=3,out=f64,dir=inverse", "shape=9x12,out=f32,dir=inverse,si=14;2",
+         "shape=9x12,out=f64,dir=inverse,so=36;3", "shape=9x12,out=f32,dir=inverse,si=1;9,so=1;9",
+         "shape=?a<9>x?b<300>,out=c64,so=1;?a", "shape=?a<9>x?b<300>,out=f64,dir=inverse,si=1;?a")},
     {0},
 };
 
