@@ -20,7 +20,8 @@ class Exports(script.Case):
     def setUp(self):
         super().setUp()
         self.readelf = self.need("readelf")
-        self.modules = glob.glob(os.path.join(script.build.modules, "tenon-*.so"))
+        self.modules = [file for folder in (script.build.modules, os.path.join(script.build.folder, "apart"))
+                        for file in glob.glob(os.path.join(folder, "tenon-*.so"))]
 
     def symbols(self, file):
         """name -> version ("" without one) of every symbol that others can bind to."""

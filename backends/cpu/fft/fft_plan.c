@@ -201,8 +201,9 @@ static void make_length(maker *m, tni_fft_length *length)
     }
     if (s->chirps)
         make_chirp(m, length);
-    void *halves = s->halved ? allocate_table(m, s->n / 2 + 1) : NULL;
-    for (int64_t k = 0; k <= s->n / 2 && halves; k++)
+    const int64_t halves_count = s->n / 2 + 1 + m->lanes;
+    void *halves = s->halved ? allocate_table(m, halves_count) : NULL;
+    for (int64_t k = 0; k < halves_count && halves; k++)
         put(m, halves, k, root(k, 2 * s->n));
     length->halves = halves;
 }

@@ -48,7 +48,7 @@ typedef struct tni_fft_length {
     const void *group_turns;    /* [n1][groups of n2]: w^(k1 group lanes) */
     const void *chirp;          /* [n]: exp(-pi i j^2 / n) */
     const void *spectrum;       /* [m]: transform of the conjugate chirp, divided by m */
-    const void *halves;         /* [n / 2 + 1]: exp(-pi i k / n), if halved */
+    const void *halves;         /* [n / 2 + 1 + lanes]: exp(-pi i k / n), if halved */
 } tni_fft_length;
 
 typedef struct tni_fft_plan {

@@ -114,11 +114,12 @@ static void transform_columns(const line *it, int64_t g, cell *a, cell *b)
     const int64_t left = n2 - g * WIDTH, row = groups * WIDTH;
     const real *from = it->in + 2 * g * WIDTH, *lane = length->lane_turns;
     const real *group = (const real *)length->group_turns + 2 * g;
-    for (int64_t k = 0; k < n1; k++, from += 2 * n2) {
+    for (int64_t k = 0; k < n1 && left >= WIDTH; k++, from += 2 * n2)
+        b[k] = exchanged(load_complex(from), it->load.exchange);
+    for (int64_t k = 0; k < n1 && left < WIDTH; k++, from += 2 * n2) {
         real some[2 * WIDTH] = {0};
-        if (left < WIDTH)
-            memcpy(some, from, (size_t)left * 2 * sizeof(real));
-        b[k] = exchanged(load_complex(left < WIDTH ? some : from), it->load.exchange);
+        memcpy(some, from, (size_t)left * 2 * sizeof(real));
+        b[k] = exchanged(load_complex(some), it->load.exchange);
     }
     const cell *x = run_core(&length->first, b, a, b);
     for (int64_t k = 0; k < n1; k += WIDTH) {
@@ -247,14 +248,15 @@ INLINE cell reversed(cell x)
 }
 
 /* Calls pair(low, high, w) for the numbers k and h - k, 1 <= k <= h / 2: cells of WIDTH of them, in
- * reverse for the latter, or of one. `high` is low for k = h / 2. x may be `to`. */
+ * reverse for the latter, or of one. `high` is low for k = h / 2. The last two cells may have numbers in
+ * common, which are the same in both. x may be `to`: no cell has a number that was written before. */
 typedef void pair_cells(cell *low, cell *high, cell w, const change *how);
 
 INLINE void for_pairs(pair_cells *pair, const real *x, int64_t h, const real *w, const change *how,
                       real *to)
 {
     int64_t k = 1;
-    for (; 2 * k + 2 * WIDTH - 1 <= h; k += WIDTH) {
+    for (; 2 * k + WIDTH - 1 <= h; k += WIDTH) {
         const int64_t back = h - k - WIDTH + 1;
         cell low = load_complex(x + 2 * k), high = reversed(load_complex(x + 2 * back));
         pair(&low, &high, load_complex(w + 2 * k), how);
