@@ -68,6 +68,13 @@ INLINE cell load_complex(const real *from)
     return (cell){MIX(INDEX, a, b, EVENS), MIX(INDEX, a, b, ODDS)};
 }
 
+/* WIDTH / 2 of them; the other half is 0. */
+INLINE cell load_half(const real *from)
+{
+    const vec a = load_vector(from), zero = {0};
+    return (cell){MIX(INDEX, a, zero, EVENS), MIX(INDEX, a, zero, ODDS)};
+}
+
 INLINE void store_complex(real *to, cell x)
 {
     store_vector(to, MIX(INDEX, x.re, x.im, LOW));

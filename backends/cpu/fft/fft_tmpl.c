@@ -116,7 +116,9 @@ static void transform_columns(const line *it, int64_t g, cell *a, cell *b)
     const real *group = (const real *)length->group_turns + 2 * g;
     for (int64_t k = 0; k < n1 && left >= WIDTH; k++, from += 2 * n2)
         b[k] = exchanged(load_complex(from), it->load.exchange);
-    for (int64_t k = 0; k < n1 && left < WIDTH; k++, from += 2 * n2) {
+    for (int64_t k = 0; k < n1 && left == WIDTH / 2; k++, from += 2 * n2)
+        b[k] = exchanged(load_half(from), it->load.exchange);
+    for (int64_t k = 0; k < n1 && left < WIDTH && left != WIDTH / 2; k++, from += 2 * n2) {
         real some[2 * WIDTH] = {0};
         memcpy(some, from, (size_t)left * 2 * sizeof(real));
         b[k] = exchanged(load_complex(some), it->load.exchange);
@@ -149,6 +151,8 @@ static void transform_rows(const line *it, int64_t h, cell *a, cell *b)
         const cell y = changed(x[k], &it->store);
         if (left >= WIDTH) {
             store_complex(to, y);
+        } else if (left == WIDTH / 2) {
+            store_vector(to, MIX(INDEX, y.re, y.im, LOW));
         } else {
             real some[2 * WIDTH];
             store_complex(some, y);
