@@ -314,7 +314,10 @@ static int find_target(search *s, double patience)
         return s->code;
     }
     if (ending == HOST_LATE)
-        fprintf(stderr, "tenon conformance: blocked for %g s %s\n", patience, host_place_now());
+        fprintf(
+            stderr,
+            "tenon conformance: blocked for %g s %s; on a busy machine, --patience %g allows more\n",
+            patience, host_place_now(), 10 * patience);
     else
         fprintf(stderr,
                 "tenon conformance: the system could not create a thread to search for devices\n");
