@@ -184,12 +184,11 @@ INLINE vf sigmoid_f32(vf x)
 INLINE vf gelu_f32(vf x)
 {
     vf y = lesser_f32(splat_f32(15), size_of_f32(x)); /* propagates NaN */
-    vf half = y * -0.5f, square = y * half;
 #if defined(__FMA__) || defined(__aarch64__)
-    vf low = fma_f32(y, half, -square);
+    vf half = y * -0.5f, square = y * half, low = fma_f32(y, half, -square);
 #else
     vf high = (vf)((vu)y & 0xfffff000), low = (y - high) * (y + high) * -0.5f;
-    square = high * (high * -0.5f);
+    vf square = high * (high * -0.5f);
 #endif
     vf t = reciprocal_f32(fma_f32(y, splat_f32(0.35f), splat_f32(1)));
     vf p = fma_f32(t, splat_f32(-0x1.ddd1f6p-6f), splat_f32(0x1.27091cp-3f));
