@@ -18,8 +18,12 @@ TN_BEGIN_DECLS
  * that block n of the queries sees are the entries of `blocks` from starts[n] up to, not including,
  * starts[n + 1], in ascending order; `starts` broadcasts to [batch, heads, query blocks + 1].
  * block_sizes broadcasts to [batch, key blocks]: the number of valid keys of each block; its other
- * keys are excluded. Wrong lists and sizes fail with TN_INVALID_ARGUMENT when the kernel runs.
- * module/op/attention_sparse.h specifies the computation.
+ * keys are excluded. module/op/attention_sparse.h specifies the computation.
+ *
+ * Lists and sizes are checked when the kernel runs on a processor: wrong ones fail with
+ * TN_INVALID_ARGUMENT, and nothing is written. A GPU's kernels do not check them, so that a call
+ * never waits and a graph can record it: they read nothing outside of the operands, but their
+ * results are then unspecified.
  * Required operands: q, k, v; writes out; may write lse. */
 typedef struct tn_attention_sparse_args {
     size_t struct_size;

@@ -13,6 +13,7 @@ HOPPER, DECODE, OWN, INVARIANT, CUDNN = (
     "cuda.attention.hopper", "cuda.attention.decode", "cuda.attention.own", "cuda.attention.own.invariant",
     "cuda.attention.cudnn")
 BACK, BACK_MMA = "cuda.attention-backward.own", "cuda.attention-backward.mma"
+SPARSE, SPARSE_MMA = "cuda.attention-sparse.own", "cuda.attention-sparse.mma"
 
 
 class Decisions(script.Case):
@@ -143,6 +144,33 @@ class Decisions(script.Case):
                 ("bf16:b=2,h=4,l=512,d=64,sq=262148;65537;64;1", "stride", "q", 8, 262148),
                 ("f16:b=1,h=2,l=35,d=24,scale=1e39", "feature", "exponent of scale", 127, 129)):
             why = self.why(problem, BACK_MMA, op="attention-backward")
+            self.assertEqual((why["code"], why["what"], why["needed"], why["found"]), (code, what, needed, found), problem)
+
+    def test_listed_blocks(self):
+        """Every problem has a row; those of 16 bits whose operands are aligned are for tensor cores."""
+        for fields in ("h=24,l=115200,d=128,bq=384,entries=194400", "h=16,l=49152,d=128,bq=64,entries=786432,sizes=1",
+                       "b=2,h=8,hk=2,lq=100,lk=4000,d=72,dv=40,bq=9,bk=1,mask=causal-br,layout=blhd,lse=1,out=f32",
+                       "h=2,l=700,d=256,bq=1000,mask=window:9;3"):
+            for dtype in ("bf16", "f16"):
+                for device in ("h200", "a100"):
+                    self.assertEqual(self.first(f"{dtype}:{fields}", op="attention-sparse", device=device), SPARSE_MMA, fields)
+            for dtype in ("f32", "f64"):
+                problem = f"{dtype}:{fields}".replace(",out=f32", "")
+                self.assertEqual(self.first(problem, op="attention-sparse"), SPARSE, fields)
+        for problem in ("bf16:h=2,l=700,d=60,bq=64", "f16:h=2,l=700,d=264,bq=64", "bf16:h=2,l=64,d=64,bq=32,sk=8192;4096;64;-1"):
+            self.assertEqual(self.first(problem, op="attention-sparse"), SPARSE, problem)
+        for setting in ("determinism=run-to-run", "determinism=batch-invariant"):
+            self.assertEqual(self.first("bf16:h=2,l=700,d=64,bq=64", "--set", setting, op="attention-sparse"), SPARSE_MMA)
+
+    def test_refusals_of_listed_blocks(self):
+        for problem, name, code, what, needed, found in (
+                ("bf16:h=4,l=512,d=264,bq=64", SPARSE_MMA, "shape", "head size", 256, 264),
+                ("bf16:h=4,l=512,d=64,dv=20,bq=64", SPARSE_MMA, "shape", "head size", 8, 20),
+                ("f16:h=4,l=512,d=64,bq=64,align=16;8;16;16", SPARSE_MMA, "alignment", "k", 16, 8),
+                ("bf16:b=2,h=4,l=512,d=64,bq=64,sv=131080;32772;64;1", SPARSE_MMA, "stride", "v", 8, 32772),
+                ("f32:h=4,l=64,d=520,bq=64", SPARSE, "shape", "head size", 512, 520),
+                ("f32:h=1,lq=1,lk=1073741825,d=1,bq=1", SPARSE, "shape", "keys", 1 << 30, (1 << 30) + 1)):
+            why = self.why(problem, name, op="attention-sparse")
             self.assertEqual((why["code"], why["what"], why["needed"], why["found"]), (code, what, needed, found), problem)
 
     def test_refusals(self):

@@ -38,7 +38,7 @@ def problems():
     """Those that are listed here, and the test problems of operators with rows that none of the lists has."""
     listed = list(listed_problems())
     yield from listed
-    grouped = (listed, attentions(), own_attentions(), own_gradients())
+    grouped = (listed, attentions(), own_attentions(), own_gradients(), sparse_attentions())
     known = {problem.split(":")[0] for problems_of_one in grouped for problem in problems_of_one}
     offered = {row.split(".")[1] for row in kernel_rows()}
     for op, tested in script.op_problems().items():
@@ -266,6 +266,34 @@ def decode_attentions():
             yield f"attention:{dtype}:{fields}"
 
 
+def sparse_attentions():
+    """What both kernels for listed blocks compute: blocks that are smaller than a tile, as large, larger, and no whole number of
+    tiles; lists and masks; valid keys; every bound; rows without keys; layouts."""
+    for dtype in ("bf16", "f16"):
+        for fields in (*(f"b=2,h=3,l=333,d={size},bq=64,entries=60,lse=1" for size in (8, 40, 64, 72, 96, 128, 160, 192, 256)),
+                       *(f"b=1,h=2,lq=400,lk=517,d={size},bq=128,bk=96,mask=causal-br,lse=1" for size in (64, 96, 128, 200, 256)),
+                       "b=1,h=4,l=1536,d=128,bq=384,entries=40,lse=1", "b=2,h=4,l=1000,d=128,bq=64,sizes=1,entries=300,lse=1",
+                       "b=1,h=8,hk=2,l=700,d=128,bq=128,mask=causal,entries=200,lse=1", "b=1,h=2,lq=500,lk=130,d=64,bq=100,bk=33",
+                       "b=1,h=2,l=300,d=64,bq=9,bk=5,entries=2000", "b=1,h=2,l=200,d=128,bq=16,bk=1,sizes=1,lse=1",
+                       "b=1,h=4,l=800,d=64,bq=192,bk=64,mask=window:130;77,lse=1", "b=1,h=2,l=800,d=128,bq=128,bk=32,mask=window:100;0",
+                       "b=1,h=4,l=600,d=192,dv=128,bq=128,bk=64,entries=60,lse=1", "b=2,h=3,lq=257,lk=600,d=64,dv=136,bq=64,layout=blhd,lse=1",
+                       "b=1,h=2,l=300,d=128,bq=64,out=f32,entries=20,lse=1", "b=1,h=2,l=300,d=64,bq=64,scale=-0.3,lse=1",
+                       "b=2,h=4,l=512,d=128,bq=64,entries=100,sstarts=0;0;1,lse=1", "b=3,h=2,l=512,d=64,bq=128,sizes=1,ssizes=0;1",
+                       "b=1,h=2,l=400,d=64,bq=64,smask=0;0;7;1", "b=1,h=1,l=1,d=8,bq=1,lse=1", "b=1,h=2,lq=9,lk=0,d=8,bq=4,lse=1",
+                       "b=1,h=2,l=700,d=128,bq=1000000,bk=99999999999,lse=1", "b=1,h=2,l=300,d=64,bq=64,so=38400;19200;64;-1"):
+            yield f"attention-sparse:{dtype}:{fields}"
+
+
+def own_sparse_attentions():
+    """What only the kernel without tensor cores computes: the other dtypes, odd sizes, any strides."""
+    for dtype in FLOATS:
+        for fields in ("b=2,h=3,l=165,d=41,bq=64,entries=30,lse=1", "b=1,h=2,lq=170,lk=333,d=36,bq=100,bk=33,mask=causal-br,lse=1",
+                       "b=2,h=4,hk=2,l=200,d=25,bq=16,bk=10,sizes=1,entries=500,mask=causal", "b=1,h=2,l=9,d=24,bq=4,sq=864;432;48;2",
+                       "b=1,h=2,l=300,d=16,bq=1,bk=1,mask=window:30;10,sk=9600;4800;16;-1,lse=1", "b=1,h=2,l=130,d=250,bq=48,bk=24"):
+            yield f"attention-sparse:{dtype}:{fields}"
+    yield "attention-sparse:f32:h=2,l=300,d=512,bq=64,entries=20,lse=1"
+
+
 def own_gradients():
     """Those of our own, of every dtype, with all that they have."""
     for dtype in FLOATS:
@@ -318,6 +346,8 @@ SANITIZED = (
     "fill:f32:shape=1003x517,value=3", "reduce:f32:kind=sum,shape=3x300007,axes=1",
     "attention:bf16:b=1,h=3,l=300,d=64,mask=causal,lse=1", "attention:bf16:b=1,h=8,hk=1,lq=3,lk=1100,d=72,mask=causal-br,lse=1",
     "attention:f16:b=2,h=4,lq=1,lk=700,d=64,page=16,pool=100,lse=1",
+    "attention-sparse:bf16:h=2,l=300,d=64,bq=128,bk=48,entries=15,mask=causal,lse=1",
+    "attention-sparse:f16:h=2,l=300,d=128,bq=64,bk=10,sizes=1,entries=90", "attention-sparse:f32:h=2,l=150,d=24,bq=48,bk=7,sizes=1",
 )
 
 
@@ -586,6 +616,21 @@ class Gpu(script.Case):
             "b=1,h=2,lq=200,lk=90,d=128,mask=causal-br", "b=1,h=2,l=100,d=64,mask=causal,dropout=0.25,seed=7")]
         done = self.command("check", *problems, "--kernel", "cuda.attention-backward.mma", "--nonfinite", "--json")
         self.assertEqual([row["problem"] for row in self.note(done) if row["ok"] is not True], [])
+
+    def test_3_attention_of_listed_blocks(self):
+        """By both kernels: with tensor cores and without."""
+        self.hold_own((*sparse_attentions(), *own_sparse_attentions()), "listed blocks", 1)
+        if float(self.device["capability"]) >= 8:
+            self.hold_own(sparse_attentions(), "listed blocks by mma", 1, ".mma")
+
+    def test_3_attention_of_listed_blocks_with_nonfinite_values(self):
+        """NaN and infinity in K and V, in blocks that are not listed, behind valid keys, and at bounds by position."""
+        problems = [f"attention-sparse:{dtype}:{fields}@cuda:0" for dtype in ("bf16", "f16") for fields in (
+            "b=1,h=2,l=400,d=64,bq=128,bk=48,mask=causal,lse=1", "b=2,h=2,l=300,d=128,bq=64,sizes=1,entries=30,lse=1",
+            "b=1,h=2,l=300,d=72,bq=32,bk=10,mask=window:30;0", "b=1,h=2,l=300,d=256,bq=128,bk=64,mask=causal")]
+        for name in ("own", "mma") if float(self.device["capability"]) >= 8 else ("own",):
+            done = self.command("check", *problems, "--kernel", f"cuda.attention-sparse.{name}", "--nonfinite", "--json")
+            self.assertEqual([row["problem"] for row in self.note(done) if row["ok"] is not True], [])
 
     def test_4_sanitizer(self):
         sanitizer = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"

@@ -185,6 +185,20 @@ static int __any_sync(unsigned, int says)
     return any != 0;
 }
 
+/* A bit for each lane of the warp. */
+static unsigned __ballot_sync(unsigned, int says)
+{
+    const unsigned first = threadIdx.x / 32 * 32;
+    unsigned bits = 0;
+    host_lanes[threadIdx.x] = says != 0;
+    host_yield();
+    for (unsigned lane = 0; lane < 32; lane++)
+        bits |= (unsigned)host_lanes[first + lane] << lane;
+    host_yield();
+    return bits;
+}
+#define __ffs(x) __builtin_ffs(x)
+
 template <typename T, typename F> static T host_bits(F from)
 {
     T to;

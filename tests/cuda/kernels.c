@@ -7,6 +7,7 @@
 #include "../../backends/cuda/attention/attention_dropout.h"
 #include "../../backends/cuda/attention/decode.h"
 #include "../../backends/cuda/attention_backward/backward_mma.h"
+#include "../../backends/cuda/attention_sparse/sparse_mma.h"
 #include "../../backends/cuda/compile/ready.h"
 #include "../../backends/cuda/fft/fft_copy.h"
 #include "../../backends/cuda/kernels/layout.h"
@@ -339,6 +340,49 @@ static void gradients_are_for_tensor_cores_and_spill_little(void **state)
     }
 }
 
+/* Each combination of tiles of rows and heads. */
+static void attention_of_listed_blocks_is_for_tensor_cores_and_spills_little(void **state)
+{
+    enum { STEP = 16, COLUMNS = 8, STACK_MOST = 64 };
+    static const struct {
+        const char *architecture, *problem;
+    } cases[] = {{"sm_90a", "attention-sparse:bf16:h=2,l=999,d=128,bq=128"},
+                 {"sm_90a", "attention-sparse:bf16:h=2,l=999,d=128,bq=64"},
+                 {"sm_80", "attention-sparse:f16:h=2,l=999,d=128,bq=128,scale=-1"},
+                 {"sm_90a", "attention-sparse:f16:h=2,l=999,d=64,bq=128,out=f32"},
+                 {"sm_80", "attention-sparse:bf16:h=2,l=999,d=64,bq=64"},
+                 {"sm_90a", "attention-sparse:bf16:h=2,l=999,d=256,bq=64"},
+                 {"sm_90a", "attention-sparse:bf16:h=2,l=999,d=256,bq=128"},
+                 {"sm_90a", "attention-sparse:f16:h=2,l=999,d=96,dv=80,bq=128"},
+                 {"sm_90a", "attention-sparse:f16:h=2,l=999,d=192,dv=128,bq=64"}};
+    const size_t count = test_reduced() ? 1 : sizeof cases / sizeof cases[0];
+    (void)state;
+    begin();
+    for (size_t i = 0; i < count; i++) {
+        char options[CUDA_SPARSE_OPTIONS];
+        void *code = NULL;
+        size_t size = 0;
+        int products, stack;
+        tn_op op;
+        tn_error err;
+        cuda_case wanted;
+        sparse_variant variant;
+        read_problem(cases[i].problem, &op);
+        cuda_sparse_case(&op, options, &wanted);
+        cuda_sparse_variant_of(&op, &variant);
+        if (cuda_code_make(compiler, cases[i].architecture, &wanted, &code, &size, &err))
+            fail_msg("%s: %s", cases[i].problem, err.message);
+        measure_code(code, ".text.attention_sparse_mma", &products, &stack);
+        give(NULL, code);
+        const int least =
+            variant.tiles * variant.width / COLUMNS * (variant.size + variant.values) / STEP;
+        if (products < least || stack > STACK_MOST)
+            fail_msg("%s for %s: %d products of tensor cores, at least %d are needed; %d bytes of "
+                     "stack",
+                     cases[i].problem, cases[i].architecture, products, least, stack);
+    }
+}
+
 extern const cuda_unit cuda_permute_unit;
 
 static void what_was_compiled_is_kept(void **state)
@@ -468,6 +512,7 @@ int main(void)
         cmocka_unit_test(launches_of_decoding_overlap),
         cmocka_unit_test(decoding_is_for_tensor_cores_and_spills_nothing),
         cmocka_unit_test(gradients_are_for_tensor_cores_and_spill_little),
+        cmocka_unit_test(attention_of_listed_blocks_is_for_tensor_cores_and_spills_little),
         cmocka_unit_test(what_was_compiled_is_kept),
         cmocka_unit_test(random_numbers_compile),
         cmocka_unit_test(helpers_compile),

@@ -814,6 +814,133 @@ static void nonfinite_values_of_a_step(void **state)
     }
 }
 
+/* Lists and masks of blocks that are smaller than a tile, of several tiles and of no whole number of them; blocks and keys that
+ * do not exist, rows without keys; every bound, both layouts, strides. */
+static void attention_of_listed_blocks(void **state)
+{
+    (void)state;
+    HOLD("attention-sparse:f32:b=2,h=2,l=150,d=40,bq=40,bk=24,entries=40,lse=1",
+         "attention-sparse:f32:b=1,h=2,lq=70,lk=300,d=64,bq=64,bk=128,lse=1",
+         "attention-sparse:f32:b=2,h=4,hk=2,l=90,d=24,bq=16,bk=10,sizes=1,entries=60,mask=causal",
+         "attention-sparse:f32:b=1,h=2,lq=33,lk=90,d=41,bq=70,bk=64,mask=causal-br,layout=blhd",
+         "attention-sparse:f32:b=1,h=2,l=100,d=16,bq=1,bk=1,mask=window:30;10,entries=900,lse=1",
+         "attention-sparse:f64:b=1,h=2,l=80,d=24,bq=50,bk=30,sizes=1,lse=1",
+         "attention-sparse:bf16:b=1,h=2,l=80,d=33,bq=32,entries=6,sq=5360;2680;33;1",
+         "attention-sparse:f16:b=2,h=2,l=80,d=24,dv=72,bq=48,bk=32,out=f32,sv=11520;5760;72;-1",
+         "attention-sparse:f32:b=2,h=2,lq=9,lk=0,d=8,bq=4,lse=1",
+         "attention-sparse:f32:b=2,h=2,l=35,d=24,bq=7,entries=13,sstarts=0;0;1",
+         "attention-sparse:f32:b=2,h=1,l=64,d=64,bq=32,sizes=1,ssizes=0;1",
+         "attention-sparse:f32:b=1,h=1,l=1,d=1,bq=1000000,bk=99999999999");
+}
+
+/* The same on tensor cores: tiles of 64 and of 128 rows, heads that are read in one way and in the other. */
+static void attention_of_listed_blocks_on_tensor_cores(void **state)
+{
+    (void)state;
+    HOLD_BY("mma",
+
+            "attention-sparse:bf16:b=1,h=4,hk=2,lq=200,lk=330,d=64,bq=128,bk=48,entries=25,lse=1",
+            "attention-sparse:f16:b=2,h=2,l=150,d=128,bq=64,sizes=1,entries=12,lse=1",
+            "attention-sparse:bf16:b=1,h=2,l=260,d=128,bq=128,bk=64,mask=causal,lse=1",
+            "attention-sparse:bf16:b=1,h=2,l=130,d=40,bq=24,bk=10,entries=60,mask=causal-br",
+            "attention-sparse:f16:b=1,h=2,lq=70,lk=190,d=72,bq=100,bk=33,mask=window:50;9,lse=1",
+            "attention-sparse:bf16:b=1,h=1,lq=90,lk=150,d=256,bq=96,bk=40,entries=6",
+            "attention-sparse:f16:b=1,h=1,l=70,d=192,dv=128,bq=64,bk=30,mask=causal,lse=1",
+            "attention-sparse:bf16:b=2,h=2,l=100,d=24,bq=16,bk=1,sizes=1,layout=blhd,out=f32",
+            "attention-sparse:f16:b=1,h=1,l=1,d=8,bq=1",
+            "attention-sparse:bf16:h=2,lq=9,lk=0,d=8,bq=4,lse=1",
+            "attention-sparse:bf16:b=1,h=2,l=70,d=24,bq=32,scale=-0.3,entries=5,lse=1",
+            "attention-sparse:bf16:b=1,h=2,l=80,d=16,bq=32,so=2560;1280;16;-1,entries=4",
+            "attention-sparse:bf16:b=2,h=2,l=40,d=48,dv=72,bq=1000000,bk=99999999999,lse=1");
+}
+
+/* Values of excluded keys are NaN or infinite, in tiles that other rows see. */
+static void nonfinite_values_of_listed_blocks(void **state)
+{
+    static const char *const problems[] = {
+        "attention-sparse:bf16:b=1,h=2,l=200,d=64,bq=128,bk=48,entries=14,mask=causal,lse=1",
+        "attention-sparse:f16:b=1,h=2,l=150,d=128,bq=64,sizes=1,entries=10",
+        "attention-sparse:bf16:b=1,h=2,lq=70,lk=190,d=24,bq=48,bk=10,mask=window:30;0,lse=1"};
+    (void)state;
+    begin();
+    for (size_t i = 0; i < sizeof problems / sizeof problems[0]; i++) {
+        char problem[160];
+        snprintf(problem, sizeof problem, "%s@hostcuda:0", problems[i]);
+        if (!test_sampled(__LINE__ + i, 4))
+            continue;
+        check_with(problem, "hostcuda.attention-sparse.mma", TN_CHECK_NONFINITE);
+        check_with(problem, "hostcuda.attention-sparse.own", TN_CHECK_NONFINITE);
+    }
+}
+
+enum { WIDE = 16 }; /* the size of heads of direct calls */
+
+/* Tables of a call: lists of two blocks of queries over four blocks of keys, the last of which is shorter. */
+typedef struct sparse_tables {
+    int64_t entries;
+    int32_t starts[3], blocks[6], sizes[4];
+} sparse_tables;
+
+static void attend_listed(sparse_tables *tables, uint16_t *numbers, uint16_t *out)
+{
+    enum { QUERIES = 20, LAST = 45, BLOCK_QUERIES = 10, BLOCK_KEYS = 12, COUNT = 7 };
+    const int64_t q[] = {1, 1, QUERIES, WIDE}, k[] = {1, 1, LAST, WIDE}, starts[] = {3},
+                  sizes[] = {4};
+    const struct {
+        void *data;
+        tn_dtype dtype;
+        const int64_t *shape;
+        int32_t rank;
+    } of[COUNT] = {{numbers, TN_BF16, q, 4},
+                   {numbers, TN_BF16, k, 4},
+                   {numbers, TN_BF16, k, 4},
+                   {out, TN_BF16, q, 4},
+                   {tables->starts, TN_I32, starts, 1},
+                   {tables->blocks, TN_I32, &tables->entries, 1},
+                   {tables->sizes, TN_I32, sizes, 1}};
+    tn_tensor to[COUNT];
+    tn_device *device;
+    tn_error err;
+    assert_int_equal(tn_device_get("hostcuda:0", &device, &err), TN_OK);
+    for (int i = 0; i < COUNT; i++) {
+        if (tn_tensor_wrap(device, of[i].data, of[i].dtype, of[i].shape, NULL, of[i].rank, NULL,
+                           NULL, &to[i], &err))
+            fail_msg("%s", err.message);
+    }
+    if (tn_attention_sparse(NULL,
+                            TN_ARGS(attention_sparse, .q = &to[0], .k = &to[1], .v = &to[2],
+                                    .out = &to[3], .starts = &to[4], .blocks = &to[5],
+                                    .block_sizes = &to[6], .block_queries = BLOCK_QUERIES,
+                                    .block_keys = BLOCK_KEYS),
+                            &err))
+        fail_msg("%s", err.message);
+    for (int i = 0; i < COUNT; i++)
+        tn_tensor_release(&to[i]);
+}
+
+/* A device's tables are not checked: starts and sizes are clamped, entries that are no block are ignored. */
+static void wrong_lists_read_nothing_outside(void **state)
+{
+    enum { NUMBERS = 45 * WIDE, RESULTS = 20 * WIDE };
+    static _Alignas(64) uint16_t numbers[NUMBERS], good[RESULTS], bad[RESULTS];
+    static const char *const rules[] = {"rules=require:hostcuda.attention-sparse.mma",
+                                        "rules=require:hostcuda.attention-sparse.own"};
+    sparse_tables right = {4, {0, 3, 4}, {0, 1, 3, 2}, {12, 0, 5, 9}};
+    sparse_tables wrong = {
+        6, {-7, 5, INT32_MAX}, {0, -1, 1, INT32_MAX, 3, 2}, {99, INT32_MIN, 5, INT32_MAX}};
+    (void)state;
+    begin();
+    for (int i = 0; i < NUMBERS; i++)
+        numbers[i] = (uint16_t)(0x3F00 + (i * 7919) % 256);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(tn_settings_set(rules[i], NULL), TN_OK);
+        attend_listed(&right, numbers, good);
+        attend_listed(&wrong, numbers, bad);
+        assert_memory_equal(good, bad, sizeof good);
+    }
+    assert_int_equal(tn_settings_set("rules=", NULL), TN_OK);
+}
+
 /* By one kernel at any size, keys in parts of their own. */
 static void attention_in_any_batch(void **state)
 {
@@ -825,7 +952,7 @@ static void attention_in_any_batch(void **state)
 }
 
 /* Attention of f32 with heads of WIDE, over the first of `keys`. */
-enum { WIDE = 16, KEYS = 2100 };
+enum { KEYS = 2100 };
 
 static tn_status attend(tn_device *device, float *of[4], int64_t sequences, int64_t queries,
                         int64_t keys, int64_t heads, tn_error *err)
@@ -1273,6 +1400,10 @@ int main(void)
         cmocka_unit_test(gradients_on_tensor_cores),
         cmocka_unit_test(nonfinite_gradients),
         cmocka_unit_test(transforms_with_copied_operands),
+        cmocka_unit_test(attention_of_listed_blocks),
+        cmocka_unit_test(attention_of_listed_blocks_on_tensor_cores),
+        cmocka_unit_test(nonfinite_values_of_listed_blocks),
+        cmocka_unit_test(wrong_lists_read_nothing_outside),
         cmocka_unit_test(attention_in_any_batch),
         cmocka_unit_test(one_plan_serves_every_length),
         cmocka_unit_test(a_sequence_does_not_depend_on_others),

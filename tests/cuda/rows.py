@@ -37,7 +37,7 @@ class Rows(script.Case):
         gpu = load_gpu()
         missing = set(gpu.kernel_rows())
         self.assertGreater(len(missing), 40)
-        asked = [(problem, ()) for problem in (*gpu.own_attentions(), *gpu.attentions(), *gpu.products(),
+        asked = [(problem, ()) for problem in (*gpu.own_attentions(), *gpu.attentions(), *gpu.sparse_attentions(), *gpu.products(),
                                                *gpu.problems())]
         for problem, settings in [(problem, settings) for problem, *settings in gpu.PERMITTED] + asked:
             if wanted_by(problem, missing):

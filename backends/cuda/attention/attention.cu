@@ -1,91 +1,5 @@
 /* Attention with many rows: a block computes TILE rows and processes the keys TILE at a time. */
 
-/* A thread's state of its rows. The 16 threads of a row have the same values, except for the sum: each sums its
- * own keys. */
-struct rows {
-    view of[WIDE];
-    A greatest[WIDE], sum[WIDE];
-};
-
-/* Converts a tile's scores to weights, stores them transposed, and rescales the previous sums. */
-DEVICE void weigh(const cuda_attention_args &args, const sequence &s, int first, rows &r, A score[WIDE][WIDE],
-                  A sums[WIDE][COLUMNS][WIDE], A *weights)
-{
-    const int x = threadIdx.x % SIDE * WIDE;
-    A kept[WIDE][WIDE];
-#pragma unroll
-    for (int i = 0; i < WIDE; i++) {
-        A high = r.greatest[i], sum = 0;
-        bool seen[WIDE];
-#pragma unroll
-        for (int j = 0; j < WIDE; j++) {
-            score[i][j] = score_of(args, s, r.of[i], first + x + j, score[i][j], seen[j]);
-            high = score[i][j] > high ? score[i][j] : high;
-        }
-        for (int far = SIDE / 2; far > 0; far /= 2) {
-            const A other = __shfl_xor_sync(0xFFFFFFFFu, high, far);
-            high = other > high ? other : high;
-        }
-        const A level = level_of(high), less = of_exp(r.greatest[i] - level);
-#if DROPOUT
-        dice d = {};
-#endif
-#pragma unroll
-        for (int j = 0; j < WIDE; j++) {
-            const A weight = of_exp(score[i][j] - level);
-            sum += weight;
-#if DROPOUT
-            seen[j] = seen[j] && keeps(args, s, r.of[i], first + x + j, d);
-#endif
-            kept[i][j] = seen[j] ? weight : UNCOUNTED;
-        }
-        r.greatest[i] = high;
-        r.sum[i] = r.sum[i] * less + sum;
-#pragma unroll
-        for (int c = 0; c < COLUMNS; c++) {
-#pragma unroll
-            for (int e = 0; e < WIDE; e++)
-                sums[i][c][e] *= less;
-        }
-    }
-    lay_turned(kept, weights);
-}
-
-DEVICE void write_rows(const cuda_attention_args &args, const sequence &s, const rows &r,
-                       const A sums[WIDE][COLUMNS][WIDE])
-{
-    const int x = threadIdx.x % SIDE;
-#pragma unroll
-    for (int i = 0; i < WIDE; i++) {
-        A sum = r.sum[i];
-        for (int far = SIDE / 2; far > 0; far /= 2)
-            sum += __shfl_xor_sync(0xFFFFFFFFu, sum, far);
-        if (r.of[i].query >= s.queries)
-            continue;
-        const verdict is = verdict_of(args, r.of[i].head, r.greatest[i], sum);
-        OUT *out = (OUT *)args.out + query_at(s, r.of[i], args.out_stride);
-        if (args.lse && x == 0)
-            ((A *)args.lse)[query_at(s, r.of[i], args.lse_stride)] = is.lse;
-#pragma unroll
-        for (int c = 0; c < COLUMNS; c++) {
-            const int first = c * TILE + x * WIDE;
-            pack<OUT, WIDE> some;
-#pragma unroll
-            for (int e = 0; e < WIDE; e++)
-                some.of[e] = narrowed<OUT>(value_of(sums[i][c][e], is.factor));
-            if (args.whole_out && first + WIDE <= args.value_size) {
-                *(pack<OUT, WIDE> *)(out + first) = some;
-            } else {
-#pragma unroll
-                for (int e = 0; e < WIDE; e++) {
-                    if (first + e < args.value_size)
-                        out[(first + e) * args.out_stride[3]] = some.of[e];
-                }
-            }
-        }
-    }
-}
-
 /* Computes the last rows first: with bounds by position they see the most keys. */
 extern "C" __global__ void __launch_bounds__(BLOCK, SIZE > 256 ? 1 : 2) attention_many(const cuda_attention_args args)
 {
@@ -101,16 +15,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, SIZE > 256 ? 1 : 2) attentio
     const reach seen = reach_of(args, s, group, row, TILE);
     rows r;
     A sums[WIDE][COLUMNS][WIDE] = {};
-#pragma unroll
-    for (int i = 0; i < WIDE; i++) {
-        r.of[i] = view_of(args, s, group, row + (int)threadIdx.x / SIDE * WIDE + i);
-        r.greatest[i] = nothing();
-        r.sum[i] = 0;
-    }
-    if (threadIdx.x < TILE) {
-        const view mine = view_of(args, s, group, row + (int)threadIdx.x);
-        q_at[threadIdx.x] = mine.query < s.queries ? query_at(s, mine, args.q_stride) : ABSENT;
-    }
+    begin_rows(args, s, group, row, r);
+    place_queries(args, s, group, row, q_at);
     for (int first = seen.from / TILE * TILE; first < seen.end; first += TILE) {
         A score[WIDE][WIDE] = {};
         __syncthreads();
@@ -120,15 +26,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, SIZE > 256 ? 1 : 2) attentio
             k_at[threadIdx.x] = is ? key_at(args, s, group, key, args.k_stride) : ABSENT;
             v_at[threadIdx.x] = is ? key_at(args, s, group, key, args.v_stride) : ABSENT;
         }
-        for (int d = 0; d < args.size; d += STEP) {
-            __syncthreads();
-            lay_heads((const IN *)args.q, q_at, d, args.size, args.q_stride[3], args.whole_q, room);
-            lay_heads((const IN *)args.k, k_at, d, args.size, args.k_stride[3], args.whole_k,
-                      room + STEP * PITCH);
-            __syncthreads();
-            multiply(room, room + STEP * PITCH, score);
-        }
-        weigh(args, s, first, r, score, sums, weights);
+        multiply_heads(args, q_at, k_at, room, score);
+        weigh(args, s, [=](int i) { return first + i; }, r, score, sums, weights);
         add_tile(weights, (const IN *)args.v, v_at, seen.end - first, args.value_size, args.v_stride[3], args.whole_v, room,
                  sums);
     }

@@ -10,6 +10,7 @@
 CUDA_TEXT_DECLARE(attention_args_h);
 CUDA_TEXT_DECLARE(attention_cuh);
 CUDA_TEXT_DECLARE(attention_tile_cuh);
+CUDA_TEXT_DECLARE(attention_rows_cuh);
 CUDA_TEXT_DECLARE(attention_cu);
 CUDA_TEXT_DECLARE(attention_few_cu);
 CUDA_TEXT_DECLARE(attention_join_cu);
@@ -17,12 +18,13 @@ CUDA_TEXT_DECLARE(attention_empty_cu);
 const cuda_text cuda_text_of_attention_args = CUDA_TEXT(attention_args_h, "attention_args.h");
 const cuda_text cuda_text_of_attention = CUDA_TEXT(attention_cuh, "attention.cuh");
 const cuda_text cuda_text_of_attention_tile = CUDA_TEXT(attention_tile_cuh, "attention_tile.cuh");
+const cuda_text cuda_text_of_attention_rows = CUDA_TEXT(attention_rows_cuh, "attention_rows.cuh");
 static const cuda_text text_of_many = CUDA_TEXT(attention_cu, "attention.cu");
 static const cuda_text text_of_few = CUDA_TEXT(attention_few_cu, "attention_few.cu");
 static const cuda_text text_of_join = CUDA_TEXT(attention_join_cu, "attention_join.cu");
 static const cuda_text text_of_empty = CUDA_TEXT(attention_empty_cu, "attention_empty.cu");
-static const cuda_unit many_unit = {
-    {CUDA_ATTENTION_PARTS, &cuda_text_of_attention_tile, &text_of_many}};
+static const cuda_unit many_unit = {{CUDA_ATTENTION_PARTS, &cuda_text_of_attention_tile,
+                                     &cuda_text_of_attention_rows, &text_of_many}};
 static const cuda_unit few_unit = {{CUDA_ATTENTION_PARTS, &text_of_few}};
 static const cuda_unit join_unit = {{CUDA_ATTENTION_PARTS, &text_of_join}};
 static const cuda_unit empty_unit = {{CUDA_ATTENTION_PARTS, &text_of_empty}};
@@ -60,11 +62,10 @@ static const char options_form[] =
 
 void cuda_attention_options(const tn_op *op, char *out)
 {
-    const bool drops = op->uses & TN_ATTENTION_USES_DROPOUT;
+    const tn_attention_op *at = TN_PARAMS(op, attention);
     snprintf(out, CUDA_ATTENTION_OPTIONS, options_form,
              cuda_type_of(op->operand[TN_ATTENTION_Q].dtype),
-             cuda_type_of(op->operand[TN_ATTENTION_OUT].dtype), size_of(TN_PARAMS(op, attention)),
-             drops);
+             cuda_type_of(op->operand[TN_ATTENTION_OUT].dtype), size_of(at), at->dropout != 0);
 }
 
 /* Options of a unit that serves all head sizes, with or without dropout. */

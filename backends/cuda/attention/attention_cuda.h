@@ -10,9 +10,9 @@
 #include <float.h>
 #include <math.h>
 
-/* attention_args.h, attention.cuh and attention_tile.cuh. */
+/* attention_args.h, attention.cuh, attention_tile.cuh and attention_rows.cuh. */
 extern const cuda_text cuda_text_of_attention_args, cuda_text_of_attention,
-    cuda_text_of_attention_tile;
+    cuda_text_of_attention_tile, cuda_text_of_attention_rows;
 
 /* The parts that units start with. */
 #define CUDA_ATTENTION_PARTS                                                \

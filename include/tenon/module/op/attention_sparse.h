@@ -22,7 +22,10 @@
  * SIZES is i32 [batch, key blocks], with stride 0 where it is broadcast: the number of valid keys
  * of each block. Its other keys are excluded for all queries. Absent: all are valid.
  *
- * module/attention_sparse.h has functions that check and read these tables.
+ * A kernel that computes on the host checks these tables and fails with TN_INVALID_ARGUMENT if they
+ * are wrong: module/attention_sparse.h has functions that check and read them. A kernel of a device
+ * that runs later cannot fail; whatever the tables contain, it must not read outside of the
+ * operands.
  *
  * Thread-safety: types without state. */
 #ifndef TENON_MODULE_OP_ATTENTION_SPARSE_H
