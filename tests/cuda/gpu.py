@@ -279,7 +279,7 @@ def sparse_attentions():
                        "b=1,h=4,l=600,d=192,dv=128,bq=128,bk=64,entries=60,lse=1", "b=2,h=3,lq=257,lk=600,d=64,dv=136,bq=64,layout=blhd,lse=1",
                        "b=1,h=2,l=300,d=128,bq=64,out=f32,entries=20,lse=1", "b=1,h=2,l=300,d=64,bq=64,scale=-0.3,lse=1",
                        "b=2,h=4,l=512,d=128,bq=64,entries=100,sstarts=0;0;1,lse=1", "b=3,h=2,l=512,d=64,bq=128,sizes=1,ssizes=0;1",
-                       "b=1,h=2,l=400,d=64,bq=64,smask=0;0;7;1", "b=1,h=1,l=1,d=8,bq=1,lse=1", "b=1,h=2,lq=9,lk=0,d=8,bq=4,lse=1",
+                       "b=1,h=2,l=400,d=64,bq=64,smask=0;0;7;1", "b=1,h=1,l=1,d=8,bq=1,lse=1",
                        "b=1,h=2,l=700,d=128,bq=1000000,bk=99999999999,lse=1", "b=1,h=2,l=300,d=64,bq=64,so=38400;19200;64;-1"):
             yield f"attention-sparse:{dtype}:{fields}"
 
@@ -289,7 +289,8 @@ def own_sparse_attentions():
     for dtype in FLOATS:
         for fields in ("b=2,h=3,l=165,d=41,bq=64,entries=30,lse=1", "b=1,h=2,lq=170,lk=333,d=36,bq=100,bk=33,mask=causal-br,lse=1",
                        "b=2,h=4,hk=2,l=200,d=25,bq=16,bk=10,sizes=1,entries=500,mask=causal", "b=1,h=2,l=9,d=24,bq=4,sq=864;432;48;2",
-                       "b=1,h=2,l=300,d=16,bq=1,bk=1,mask=window:30;10,sk=9600;4800;16;-1,lse=1", "b=1,h=2,l=130,d=250,bq=48,bk=24"):
+                       "b=1,h=2,l=300,d=16,bq=1,bk=1,mask=window:30;10,sk=9600;4800;16;-1,lse=1", "b=1,h=2,l=130,d=250,bq=48,bk=24",
+                       "b=1,h=2,lq=9,lk=0,d=8,bq=4,lse=1"):
             yield f"attention-sparse:{dtype}:{fields}"
     yield "attention-sparse:f32:h=2,l=300,d=512,bq=64,entries=20,lse=1"
 

@@ -848,7 +848,6 @@ static void attention_of_listed_blocks_on_tensor_cores(void **state)
             "attention-sparse:f16:b=1,h=1,l=70,d=192,dv=128,bq=64,bk=30,mask=causal,lse=1",
             "attention-sparse:bf16:b=2,h=2,l=100,d=24,bq=16,bk=1,sizes=1,layout=blhd,out=f32",
             "attention-sparse:f16:b=1,h=1,l=1,d=8,bq=1",
-            "attention-sparse:bf16:h=2,lq=9,lk=0,d=8,bq=4,lse=1",
             "attention-sparse:bf16:b=1,h=2,l=70,d=24,bq=32,scale=-0.3,entries=5,lse=1",
             "attention-sparse:bf16:b=1,h=2,l=80,d=16,bq=32,so=2560;1280;16;-1,entries=4",
             "attention-sparse:bf16:b=2,h=2,l=40,d=48,dv=72,bq=1000000,bk=99999999999,lse=1");
