@@ -166,7 +166,7 @@ class Decisions(script.Case):
         for problem, name, code, what, needed, found in (
                 ("bf16:h=4,l=512,d=264,bq=64", SPARSE_MMA, "shape", "head size", 256, 264),
                 ("bf16:h=4,l=512,d=64,dv=20,bq=64", SPARSE_MMA, "shape", "head size", 8, 20),
-                ("f16:h=4,l=512,d=64,bq=64,align=16;8;16;16", SPARSE_MMA, "alignment", "k", 16, 8),
+                ("f16:h=4,l=512,d=64,bq=64,align=16;8;16;16;1", SPARSE_MMA, "alignment", "k", 16, 8),
                 ("bf16:b=2,h=4,l=512,d=64,bq=64,sv=131080;32772;64;1", SPARSE_MMA, "stride", "v", 8, 32772),
                 ("f32:h=4,l=64,d=520,bq=64", SPARSE, "shape", "head size", 512, 520),
                 ("f32:h=1,lq=1,lk=1073741825,d=1,bq=1", SPARSE, "shape", "keys", 1 << 30, (1 << 30) + 1)):

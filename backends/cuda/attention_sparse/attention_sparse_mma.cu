@@ -58,7 +58,7 @@ DEVICE int next_slot(int slot) { return slot + 1 == SLOTS ? 0 : slot + 1; }
 template <int WIDE, int COUNT, typename OFFSET> DEVICE void copy_rows(const IN *from, int size, u32 to, OFFSET offset_of)
 {
     enum { CHUNKS = WIDE / DECODE_CHUNK, PITCH = (CHUNKS + 1) * 16 };
-#pragma unroll
+#pragma unroll 2 /* more need registers that are not there */
     for (int n = (int)threadIdx.x; n < COUNT * CHUNKS; n += THREADS) {
         const int row = n / CHUNKS, chunk = n % CHUNKS;
         const i64 at = offset_of(row);

@@ -45,7 +45,7 @@ void cuda_sparse_variant_of(const tn_op *op, sparse_variant *out)
     out->warps = many && greater > SIZE_TWO ? 8 : 4;
     out->width = greater <= SIZE_SMALL || (greater <= SIZE_TWO && !many) ? 64 : 32;
     out->stages = out->tiles == 2 ? 3 : 2;
-    out->resident = out->warps == 8 ? 1 : greater <= SIZE_SMALL && !many ? 4 : 2;
+    out->resident = out->warps == 8 ? 1 : greater <= SIZE_SMALL && !many ? 3 : 2;
 }
 
 static tn_status admit_operands(const tn_op *op, tn_refusal *why)
