@@ -24,16 +24,6 @@ SUITES = ("platforms", "attention", "api/test_attention_selector_resolution.py",
 UPSTREAM = {
     "platforms.test_unified_memory.test_cuda_follows_driver_integrated_attribute":
         "replaces the driver calls that FastVideo's class of CUDA makes, for a device that is not here",
-    "platforms.test_mps_vsa_error":
-        "expects the name of FastVideo's class of attention, or its NotImplementedError, for Apple's GPUs on a machine without "
-        "them; Tenon says that mps is absent",
-    "attention.test_sdpa_head_sizes.test_explicit_torch_sdpa_pin_head_80_resolves":
-        "expects the name of FastVideo's class of attention from its class of CUDA",
-    "api.test_attn_qat_infer_capability_gate":
-        "expects the name of FastVideo's class of attention, or its ImportError, from its class of CUDA, for GPUs that the test "
-        "simulates in torch.cuda",
-    "attention.test_attn_qat_infer_arch_gate.test_selecting_unavailable_backend_raises_instead_of_falling_back":
-        "expects FastVideo's ImportError for CUDA without a GPU; Tenon says that cuda is absent",
 }
 
 

@@ -79,5 +79,5 @@ def test_names(name):
     assert tenon_diffusers.register(name) == name  # again, and it is the same member
     members = [member for member in attention_dispatch.AttentionBackendName if member.value == name]
     assert len(members) == 1 and members[0].name == "TENON"
-    with pytest.raises(AttributeError, match="there are: torch, transformers, diffusers"):
+    with pytest.raises(AttributeError, match="there are: diffusers, scipy_fft, torch, torch_fft, transformers$"):
         tenon.integrations.flax  # noqa: B018
