@@ -10,10 +10,11 @@ typedef struct search {
     const tni_einsum *sum;
     double (*values)[1 << BITS]; /* of sets of indices, by the bits of each byte */
     int32_t tables;
-    uint64_t *sets;  /* of each set of operands: first all indices, then those of its result */
-    double *costs;   /* of its best order; INFINITY if that costs too much */
-    uint16_t *parts; /* one of the two parts that it is made from */
-    uint16_t *known; /* sets that have an order, by their lowest operand */
+    uint64_t *sets;   /* of each set of operands: first all indices, then those of its result */
+    double *costs;    /* of its best order; INFINITY if that costs too much */
+    uint16_t *parts;  /* one of the two parts that it is made from */
+    uint16_t *listed; /* parts of a set that may be tried */
+    uint16_t *known;  /* sets that have an order, by their lowest operand */
     size_t known_begin[TNI_EINSUM_SUBSETS], known_end[TNI_EINSUM_SUBSETS];
     uint64_t out;
     uint32_t summing; /* operands with indices of their own, which a pair may sum with the others */
@@ -124,29 +125,45 @@ static void add_known(search *s, uint32_t members)
     s->known[s->known_end[__builtin_ctz(members)]++] = (uint16_t)members;
 }
 
-/* Finds the best order of a set of operands, if there is one that costs less than the limit. One part
- * has the lowest operand: all such parts are tried, or the known ones, if these are fewer. */
-static void search_set(search *s, uint32_t members)
+/* Lists the parts of `members` that have its lowest operand: all, or the known ones, if these are fewer. */
+static size_t list_parts(search *s, uint32_t members)
 {
-    const double values = values_of(s, s->sets[members]);
     const uint32_t low = members & -members, rest = members ^ low;
     const size_t begin = s->known_begin[__builtin_ctz(low)];
     const size_t end = s->known_end[__builtin_ctz(low)];
+    size_t count = 0;
+    if (end - begin < (size_t)1 << (__builtin_popcount(members) - 1)) {
+        for (size_t i = begin; i < end; i++) {
+            s->listed[count] = s->known[i];
+            count += !(s->known[i] & ~members);
+        }
+        return count;
+    }
+    for (uint32_t more = (rest - 1) & rest; more; more = (more - 1) & rest)
+        s->listed[count++] = (uint16_t)(low | more);
+    s->listed[count++] = (uint16_t)low;
+    return count;
+}
+
+/* Finds the best order of a set of operands, if there is one that costs less than the limit. Parts are
+ * filtered without branches, because processors could not predict them. */
+static void search_set(search *s, uint32_t members)
+{
+    const double values = values_of(s, s->sets[members]);
     target of = {.members = members, .least = s->summing & members ? 0 : values};
     of.limit = s->most - least_after(s, members, values) - of.least;
     s->costs[members] = INFINITY;
     if (of.limit <= 0)
         return;
-    if (end - begin < (size_t)1 << (__builtin_popcount(members) - 1)) {
-        for (size_t i = begin; i < end; i++) {
-            if (!(s->known[i] & ~members))
-                try_part(s, &of, s->known[i]);
-        }
-    } else {
-        for (uint32_t more = (rest - 1) & rest; more; more = (more - 1) & rest)
-            try_part(s, &of, low | more);
-        try_part(s, &of, low);
+    const size_t listed = list_parts(s, members);
+    size_t cheap = 0;
+    for (size_t i = 0; i < listed; i++) {
+        const uint16_t part = s->listed[i];
+        s->listed[cheap] = part;
+        cheap += s->costs[part] + s->costs[members ^ part] < of.limit;
     }
+    for (size_t i = 0; i < cheap; i++)
+        try_part(s, &of, s->listed[i]);
     if (s->costs[members] < INFINITY)
         add_known(s, members);
 }
@@ -190,12 +207,13 @@ tn_status tni_einsum_subsets(const tni_einsum *sum, double most, tni_einsum_orde
     int32_t used = 0;
     s.tables = s.tables ? s.tables : 1;
     s.values = tni_alloc((size_t)s.tables * sizeof *s.values);
-    s.sets =
-        tni_alloc(count * (sizeof *s.sets + sizeof *s.costs + sizeof *s.parts + sizeof *s.known));
+    s.sets = tni_alloc(count * (sizeof *s.sets + sizeof *s.costs + sizeof *s.parts +
+                                sizeof *s.known + sizeof *s.listed));
     if (s.values && s.sets) {
         s.costs = (double *)(s.sets + count);
         s.parts = (uint16_t *)(s.costs + count);
         s.known = s.parts + count;
+        s.listed = s.known + count;
         for (int32_t term = 0; term < sum->terms; term++) /* half the sets have operand 0, ... */
             s.known_begin[term] = s.known_end[term] = count - (count >> term);
         init_values(&s);
