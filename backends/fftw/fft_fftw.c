@@ -4,6 +4,7 @@
 #include "fftw.h"
 #include "tenon/module/op/fft.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -146,11 +147,11 @@ static tn_status make_stand_in(const tn_run *run, int32_t index, const batch_cut
         after += span > 0 ? span : 0;
     }
     before = (before + TN_OP_ALIGNMENT_MAX - 1) / TN_OP_ALIGNMENT_MAX * TN_OP_ALIGNMENT_MAX;
-    out->memory = run->host->alloc(run->host->self, (size_t)(before + after), TN_OP_ALIGNMENT_MAX);
+    const int64_t room = before + after;
+    out->memory = run->host->alloc(run->host->self, (size_t)room, TN_OP_ALIGNMENT_MAX);
     if (!out->memory)
         return tn_fail(err, TN_OUT_OF_MEMORY, 0, run->row->name,
-                       "no memory for a plan: FFTW needs %lld bytes to plan with",
-                       (long long)(before + after));
+                       "no memory for a plan: FFTW needs %" PRId64 " bytes to plan with", room);
     out->first = out->memory + before;
     const uint64_t step =
         cut->parts > 1 ? (uint64_t)cut->count * (uint64_t)layout->stride[cut->at] * (uint64_t)bytes
