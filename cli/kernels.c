@@ -33,6 +33,7 @@ static const struct {
     {"attention-backward:f32:b=1,h=2,l=64,d=64", true},
     {"attention-merge:f32:b=1,h=2,l=128,d=64", false},
     {"attention-sparse:f32:b=1,h=2,l=128,d=64,bq=32,entries=16", false},
+    {"attention-sparse-backward:f32:b=1,h=2,l=64,d=64,bq=16,entries=16", false},
 };
 enum { PROBLEMS = sizeof problems / sizeof problems[0] };
 

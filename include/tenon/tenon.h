@@ -22,6 +22,7 @@
 #include "attention.h"
 #include "attention_backend.h"
 #include "attention_sparse.h"
+#include "attention_sparse_backward.h"
 #include "base.h"
 #include "cache.h"
 #include "capability.h"
@@ -68,6 +69,7 @@
     X(attention_backward) \
     X(attention_merge) \
     X(attention_sparse) \
+    X(attention_sparse_backward) \
     X(binary) \
     X(cast) \
     X(fft) \

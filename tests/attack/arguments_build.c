@@ -317,6 +317,34 @@ static void build_sparse(call *c)
     memcpy(c->args, &args, sizeof args);
 }
 
+static void build_sparse_backward(call *c)
+{
+    attention_sizes s = random_attention(c->dice);
+    tn_dtype dtype = random_float(c->dice), lse = dtype == TN_F64 ? TN_F64 : TN_F32;
+    const int64_t block = dice_range(c->dice, 1, 40), blocks = (s.l + block - 1) / block;
+    const int64_t q[] = {s.b, s.h, s.l, s.d}, mask[] = {blocks, blocks};
+    const int64_t starts[] = {blocks + 1}, entries[] = {dice_range(c->dice, 0, 20)};
+    const bool lists = dice_one_in(c->dice, 3);
+    tn_attention_sparse_backward_args args = {
+        .struct_size = sizeof args,
+        .q = add_operand(c, dtype, 4, q, false),
+        .k = add_operand(c, dtype, 4, q, false),
+        .v = add_operand(c, dtype, 4, q, false),
+        .out = add_operand(c, dtype, 4, q, false),
+        .lse = add_operand(c, lse, 3, q, false),
+        .block_mask = lists ? NULL : add_operand(c, TN_BOOL, 2, mask, false),
+        .starts = lists ? add_operand(c, TN_I32, 1, starts, false) : NULL,
+        .blocks = lists ? add_operand(c, TN_I32, 1, entries, false) : NULL,
+        .dout = add_operand(c, dtype, 4, q, false),
+        .dq = add_operand(c, dtype, 4, q, true),
+        .dk = add_operand(c, dtype, 4, q, true),
+        .dv = add_operand(c, dtype, 4, q, true),
+        .block_queries = block,
+        .block_keys = block,
+        .mask = (int32_t)dice_range(c->dice, 0, 2)};
+    memcpy(c->args, &args, sizeof args);
+}
+
 /* The functions of an operator behind one type. */
 #define FUNCTIONS(name)                                                                         \
     static tn_status run_##name(const tn_context *context, const void *args, tn_error *err)     \
@@ -347,6 +375,7 @@ FUNCTIONS(attention)
 FUNCTIONS(attention_backward)
 FUNCTIONS(attention_merge)
 FUNCTIONS(attention_sparse)
+FUNCTIONS(attention_sparse_backward)
 
 #define OPERATOR(op, builder)                                                              \
     .name = #op, .size = sizeof(tn_##op##_args), .run = run_##op, .prepare = prepare_##op, \
@@ -440,6 +469,27 @@ static const operator_facts operators[] = {
                 I64(attention_sparse, window_left), I64(attention_sparse, window_right),
                 I32(attention_sparse, mask), I32(attention_sparse, layout),
                 I32(attention_sparse, set), I32(attention_sparse, reserved)}},
+    {OPERATOR(attention_sparse_backward, build_sparse_backward),
+     .fields = {T(attention_sparse_backward, q),
+                T(attention_sparse_backward, k),
+                T(attention_sparse_backward, v),
+                T(attention_sparse_backward, out),
+                T(attention_sparse_backward, lse),
+                T(attention_sparse_backward, block_mask),
+                T(attention_sparse_backward, starts),
+                T(attention_sparse_backward, blocks),
+                T(attention_sparse_backward, block_sizes),
+                T(attention_sparse_backward, dout),
+                T(attention_sparse_backward, dq),
+                T(attention_sparse_backward, dk),
+                T(attention_sparse_backward, dv),
+                F64(attention_sparse_backward, scale),
+                I64(attention_sparse_backward, block_queries),
+                I64(attention_sparse_backward, block_keys),
+                I32(attention_sparse_backward, mask),
+                I32(attention_sparse_backward, layout),
+                I32(attention_sparse_backward, set),
+                I32(attention_sparse_backward, reserved)}},
 };
 
 const operator_facts *random_operator(dice *d)

@@ -189,6 +189,7 @@ class Problems(script.Case):
             "attention-backward": attention - {"sinks", "lse", "packed", "lengths", "pages", "out"},
             "attention-merge": {"strides", "out"},
             "attention-sparse": {"window", "mask", "lists", "sizes", "groups", "lse", "dv", "strides", "out"},
+            "attention-sparse-backward": {"window", "mask", "lists", "sizes", "groups", "dv", "strides", "out"},
             "fft": plain | {"in-place"},
         }
         names = self.names()

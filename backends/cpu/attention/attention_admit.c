@@ -39,10 +39,10 @@ tn_status tni_at_admit(const tn_kernel_row *row, const tn_query *query, tn_refus
                                         "dout",  "dq",       "dk",       "dv"};
     const tn_op *op = query->op;
     const tn_dtype dtype = op->operand[TN_ATTENTION_Q].dtype;
-    const int32_t last =
-        row->op == TN_OP_ATTENTION_BACKWARD ? TN_ATTENTION_BACKWARD_DV : TN_ATTENTION_LSE;
-    for (int32_t i = TN_ATTENTION_K; i <= last; i++) {
-        if (i != TN_ATTENTION_MASK && op->operand[i].dtype && op->operand[i].dtype != dtype)
+    (void)row;
+    for (int32_t i = TN_ATTENTION_K; i < op->count; i++) {
+        const bool is_table = i > TN_ATTENTION_LSE && i < TN_ATTENTION_BACKWARD_DOUT;
+        if (!is_table && op->operand[i].dtype && op->operand[i].dtype != dtype)
             return tn_refuse(why, TN_REFUSE_DTYPE, names[i], dtype, op->operand[i].dtype);
     }
     return admit_numbers(op, why);

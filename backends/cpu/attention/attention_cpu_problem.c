@@ -2,7 +2,7 @@
 
 #include "../shared/sizes.h"
 #include "tenon/module/op/attention_backward.h"
-#include "tenon/module/op/attention_sparse.h"
+#include "tenon/module/op/attention_sparse_backward.h"
 
 #include <math.h>
 
@@ -34,6 +34,8 @@ static tni_at_side side_of(const tn_op *op, const tn_run *run, int32_t operand)
 void tni_at_read(const tn_op *op, const tn_run *run, tni_at_problem *out)
 {
     const tn_attention_op *at = TN_PARAMS(op, attention);
+    const bool sparse =
+        op->kind == TN_OP_ATTENTION_SPARSE || op->kind == TN_OP_ATTENTION_SPARSE_BACKWARD;
     *out = (tni_at_problem){.run = run,
                             .at = at,
                             .q = side_of(op, run, TN_ATTENTION_Q),
@@ -41,23 +43,19 @@ void tni_at_read(const tn_op *op, const tn_run *run, tni_at_problem *out)
                             .v = side_of(op, run, TN_ATTENTION_V),
                             .out = side_of(op, run, TN_ATTENTION_OUT),
                             .lse = side_of(op, run, TN_ATTENTION_LSE),
-                            .mask = op->kind == TN_OP_ATTENTION_SPARSE
-                                        ? (tni_at_side){0}
-                                        : side_of(op, run, TN_ATTENTION_MASK),
+                            .mask = sparse ? (tni_at_side){0} : side_of(op, run, TN_ATTENTION_MASK),
+                            .dout = side_of(op, run, TN_ATTENTION_BACKWARD_DOUT),
+                            .dq = side_of(op, run, TN_ATTENTION_BACKWARD_DQ),
+                            .dk = side_of(op, run, TN_ATTENTION_BACKWARD_DK),
+                            .dv = side_of(op, run, TN_ATTENTION_BACKWARD_DV),
                             .sharers = at->groups > 0 ? at->heads / at->groups : 0,
                             .units = at->batch * at->groups};
-    if (op->kind == TN_OP_ATTENTION_BACKWARD) {
-        out->dout = side_of(op, run, TN_ATTENTION_BACKWARD_DOUT);
-        out->dq = side_of(op, run, TN_ATTENTION_BACKWARD_DQ);
-        out->dk = side_of(op, run, TN_ATTENTION_BACKWARD_DK);
-        out->dv = side_of(op, run, TN_ATTENTION_BACKWARD_DV);
-    }
     out->packed =
         op->kind == TN_OP_ATTENTION && op->operand[TN_ATTENTION_STARTS_Q].dtype != TN_DTYPE_NONE;
     out->natural = at->softcap != 0 || (out->mask.dtype && out->mask.dtype != TN_BOOL) ||
                    !(at->scale > 0 && at->scale < 1e30);
-    out->excludes_keys = out->mask.dtype || at->left >= 0 || at->right >= 0 || at->dropout != 0 ||
-                         op->kind == TN_OP_ATTENTION_SPARSE;
+    out->excludes_keys =
+        out->mask.dtype || at->left >= 0 || at->right >= 0 || at->dropout != 0 || sparse;
 }
 
 void tni_at_unit_read(const tni_at_problem *p, int64_t index, tni_at_unit *out)

@@ -25,7 +25,7 @@ typedef struct tni_at_problem {
     const tn_run *run;
     const tn_attention_op *at;
     tni_at_side q, k, v, out, lse, mask;
-    tni_at_side dout, dq, dk, dv; /* of attention-backward */
+    tni_at_side dout, dq, dk, dv; /* of a backward pass */
     int64_t sharers;              /* heads of a group */
     int64_t units;
     bool packed;  /* sequences are concatenated, each with its own number of queries */
@@ -40,8 +40,9 @@ typedef struct tni_at_unit {
     int64_t from, to; /* keys that any row sees by position */
 } tni_at_unit;
 
-/* If `run` is NULL, only the op is read, and no side has data. The op may be of attention-sparse,
- * whose first operands and parameters are those of attention; its tables are not read. */
+/* If `run` is NULL, only the op is read, and no side has data. The op may be of attention-sparse or
+ * its backward pass, which have the parameters, Q, K, V, OUT, LSE and gradients of attention; their
+ * tables are not read. */
 void tni_at_read(const tn_op *op, const tn_run *run, tni_at_problem *out);
 
 /* The run must have passed tn_attention_check. */

@@ -34,8 +34,10 @@ TNI_AT_LOW_DECLARE_(avx2)
 TNI_AT_LOW_DECLARE_(avx512)
 #undef TNI_AT_LOW_DECLARE_
 
-/* Makes the set that computes 16-bit floats by a set of f32: for few rows, or for all rows. */
+/* Makes the set that computes 16-bit floats by a set of f32: for few rows, or for all rows; and that
+ * of the backward pass. */
 void tni_at_widen(const tni_at_set *base, const tni_at_half *half, tn_dtype dtype, tni_at_set *out);
+void tni_at_back_widen(const tni_at_back_set *base, const tni_at_half *half, tni_at_back_set *out);
 
 /* They have no kernels for few rows: see attention_rows_low.c. */
 extern const tni_at_set tni_at_bf16_avx512_bf16;

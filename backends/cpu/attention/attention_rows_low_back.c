@@ -11,16 +11,20 @@ static const tni_at_low_back_row *back_of(const tn_kernel_row *row)
     return (const tni_at_low_back_row *)row;
 }
 
-static void set_of(const tn_kernel_row *row, tni_at_back_set *out)
+void tni_at_back_widen(const tni_at_back_set *base, const tni_at_half *half, tni_at_back_set *out)
 {
-    const tni_at_half *half = back_of(row)->half;
-    *out = *back_of(row)->base;
+    *out = *base;
     out->pack_rows = half->pack_rows;
     out->transpose = half->transpose;
     out->lines = half->lines;
     out->begin_row = half->begin_row;
     out->write = half->write;
     out->room_more = out->columns * (int64_t)sizeof(float);
+}
+
+static void set_of(const tn_kernel_row *row, tni_at_back_set *out)
+{
+    tni_at_back_widen(back_of(row)->base, back_of(row)->half, out);
 }
 
 /* The conditions of the forward pass, and gradients must have the operands' dtype. */

@@ -14,7 +14,7 @@ array([[3., 3., 3., 3.],
 from __future__ import annotations
 
 # The operators, which are names of the package too. Before the imports, because these may look for a name in the package.
-__all__ = ["attention", "attention_backward", "attention_merge", "attention_sparse", "binary", "cast", "copy", "fill",
+__all__ = ["attention", "attention_backward", "attention_merge", "attention_sparse", "attention_sparse_backward", "binary", "cast", "copy", "fill",
            "layer_norm", "matmul", "permute", "reduce", "rms_norm", "rotary", "softmax", "unary"]
 
 from ctypes import addressof, byref, c_int32, c_void_p, sizeof
@@ -323,8 +323,13 @@ def attention(q: Any, k: Any, v: Any, **options: Any) -> Any:
     return run(make(_attention_call, (q, k, v), options))
 
 
-def _described(value: Any) -> str:
-    return f"{len(value)} of them" if isinstance(value, (tuple, list)) else type(value).__name__
+def _gradients_into(arrays: Sequence[Any], into: Any) -> list[tuple[Any, _abi.Tensor]]:
+    """The array to write each gradient to, and its tensor."""
+    if not isinstance(into, (tuple, list)) or len(into) != 3:
+        found = f"{len(into)} of them" if isinstance(into, (tuple, list)) else type(into).__name__
+        raise TypeError(f"into: expected a tuple of three arrays, got {found}")
+    seen = [view(x) for x in arrays]
+    return [target(kind_of(arrays[0]), x, t, to, t.dims, _dtypes.WORD[t.dtype]) for x, to, t in zip(arrays, into, seen)]
 
 
 @operator
@@ -344,12 +349,9 @@ def attention_backward(
     array([1.5, 0.5], dtype=float32)
     """
     number, array, (left, right) = _mask_of(mask, mask_tensor, window, causal)
-    if not isinstance(into, (tuple, list)) or len(into) != 3:
-        raise TypeError(f"into: expected a tuple of three arrays, got {_described(into)}")
     given = [view(x) for x in (q, k, v, out, lse)]
     kind, mask_view, dout_view = kind_of(q), view_or_none(array), view(dout)
-    grads = [target(kind, x, t, to, t.dims, _dtypes.WORD[t.dtype])
-             for x, to, t in zip((q, k, v), into, given)]
+    grads = _gradients_into((q, k, v), into)
     tensors = [*given, mask_view, dout_view, *(tensor for _, tensor in grads)]
     args = _abi.AttentionBackwardArgs(
         sizeof(_abi.AttentionBackwardArgs), *map(reference, tensors),
@@ -380,6 +382,17 @@ def attention_merge(one: Any, lse_one: Any, other: Any, lse_other: Any, *, layou
     return Call("tn_attention_merge", args, (out, lse), (given, to, sums))
 
 
+def _sparse_numbers(block: Any, causal: bool, mask: Any, window: Any, scale: float | None, layout: str) -> list[Any]:
+    """The fields of the args of both passes from `scale` to `set`."""
+    number, array, (left, right) = _mask_of(mask, None, window, causal)
+    if array is not None:
+        raise TypeError(f"mask: expected a word, got {type(array).__name__}; give blocks in block_mask")
+    sizes = block if isinstance(block, (tuple, list)) else (block, block)
+    queries, keys = (_given.number("block", one, *_given.INT64) for one in sizes)
+    return [0.0 if scale is None else scale, queries, keys, left, right, number, layout_number(layout),
+            0 if scale is None else 1]
+
+
 @operator
 def attention_sparse(
         q: Any, k: Any, v: Any, block_mask: Any = None, *, block: int | tuple[int, int], starts: Any = None,
@@ -401,12 +414,9 @@ def attention_sparse(
     >>> tenon.attention_sparse(q, k, v, seen, block=2)[0, 0, :, 0].round(3)
     array([0.5, 0.5, 1.5, 1.5], dtype=float32)
     """
-    number, array, (left, right) = _mask_of(mask, None, window, causal)
-    if array is not None:
-        raise TypeError(f"mask: expected a word, got {type(array).__name__}; give blocks in block_mask")
-    queries, keys = block if isinstance(block, (tuple, list)) else (block, block)
     given = [view(q), view(k), view(v)]
     tables = [view_or_none(x) for x in (block_mask, starts, blocks, block_sizes)]
+    numbers = _sparse_numbers(block, causal, mask, window, scale, layout)
     kind, tq = kind_of(q), given[0]
     if tq.ndim != 4 or given[2].ndim != 4:
         raise errors.invalid("q, v: expected the dimensions batch, heads, length and size, got the shapes "
@@ -421,11 +431,36 @@ def attention_sparse(
         result = (result, lse)
     args = _abi.AttentionSparseArgs(
         sizeof(_abi.AttentionSparseArgs), *map(reference, given), reference(to), reference(sums),
-        *map(reference, tables), 0.0 if scale is None else scale, _given.number("block", queries, *_given.INT64),
-        _given.number("block", keys, *_given.INT64), left, right, number, layout_number(layout),
-        0 if scale is None else 1)
+        *map(reference, tables), *numbers)
     place(args, kind, q, tq)
     return Call("tn_attention_sparse", args, result, (given, tables, to, sums), (out, wanted))
+
+
+@operator
+def attention_sparse_backward(
+        dout: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, block_mask: Any = None, *, block: int | tuple[int, int],
+        starts: Any = None, blocks: Any = None, block_sizes: Any = None, causal: bool = False, mask: str | None = None,
+        window: Sequence[int] | None = None, scale: float | None = None, layout: str = "bhld",
+        into: Sequence[Any] = (None,) * 3) -> Call:
+    """The gradients (dq, dk, dv) of `dout`, where `attention_sparse(q, k, v, lse=True, **options)` returned `out` and `lse`.
+    The lists are those of the forward pass. `into` are three arrays to write to.
+
+    >>> import numpy, tenon
+    >>> q = k = v = numpy.ones((1, 1, 4, 16), "float32")
+    >>> seen = numpy.array([[True, False], [True, True]])      # two blocks of two
+    >>> out, lse = tenon.attention_sparse(q, k, v, seen, block=2, lse=True)
+    >>> dq, dk, dv = tenon.attention_sparse_backward(numpy.ones_like(out), q, k, v, out, lse, seen, block=2)
+    >>> dv[0, 0, :, 0].round(3)
+    array([1.5, 1.5, 0.5, 0.5], dtype=float32)
+    """
+    grads, given = _gradients_into((q, k, v), into), [view(x) for x in (q, k, v, out, lse)]
+    tables = [view_or_none(x) for x in (block_mask, starts, blocks, block_sizes)]
+    tensors = [*given, *tables, view(dout), *(tensor for _, tensor in grads)]
+    args = _abi.AttentionSparseBackwardArgs(
+        sizeof(_abi.AttentionSparseBackwardArgs), *map(reference, tensors),
+        *_sparse_numbers(block, causal, mask, window, scale, layout))
+    place(args, kind_of(q), q, given[0])
+    return Call("tn_attention_sparse_backward", args, tuple(array for array, _ in grads), tensors, into)
 
 
 @operator

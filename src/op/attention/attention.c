@@ -183,8 +183,7 @@ tn_status tni_attention_check_shapes(const tn_op *op, tn_error *err)
     return status;
 }
 
-/* Checks that each gradient has the shape of its operand. */
-static tn_status check_gradients(const tn_op *op, tn_error *err)
+tn_status tni_attention_check_gradients(const tn_op *op, tn_error *err)
 {
     static const int32_t of[][2] = {{TN_ATTENTION_BACKWARD_DOUT, TN_ATTENTION_OUT},
                                     {TN_ATTENTION_BACKWARD_DQ, TN_ATTENTION_Q},
@@ -327,7 +326,7 @@ tn_status tni_attention_validate(tn_op *op, tn_error *err)
     if (!status)
         status = tni_attention_check_shapes(op, err);
     if (!status && is_backward(op))
-        status = check_gradients(op, err);
+        status = tni_attention_check_gradients(op, err);
     if (!status)
         status = validate_sequences(op, err);
     if (!status)

@@ -31,10 +31,13 @@ tn_status tni_attention_read_numbers(const tni_op_class *class, const tni_attent
  * `scaled`, and validates the op. */
 tn_status tni_attention_finish(tn_op *op, int32_t way, bool scaled, tn_error *err);
 
-/* Parts of the validation, which attention-sparse shares: its Q, K, V, OUT and LSE have the same
- * indices, and its parameters begin with attention's. The first one checks that the shapes of these
- * operands are consistent; the second one checks scale, softcap, dropout, the window and the shift. */
+/* Parts of the validation, which attention-sparse and its backward pass share: their Q, K, V, OUT,
+ * LSE, DOUT, DQ, DK and DV have the same indices, and their parameters begin with attention's. The
+ * first one checks that the shapes of Q, K, V, OUT and LSE are consistent; the second one that each
+ * gradient has the shape of its operand; the third one checks scale, softcap, dropout, the window
+ * and the shift. */
 tn_status tni_attention_check_shapes(const tn_op *op, tn_error *err);
+tn_status tni_attention_check_gradients(const tn_op *op, tn_error *err);
 tn_status tni_attention_check_numbers(const tn_op *op, tn_error *err);
 
 /* Returns the number of keys that the queries of one head see by position, estimated from a few

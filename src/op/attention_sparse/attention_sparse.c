@@ -1,4 +1,4 @@
-/* attention-sparse: its entry points and class, and the validation. */
+/* attention-sparse: its entry points and class, and the validation that its backward pass shares. */
 #include "attention_sparse.h"
 
 #include "dispatch/call.h"
@@ -10,7 +10,15 @@
 static const char *const names[] = {"q",          "k",      "v",      "out",         "lse",
                                     "block_mask", "starts", "blocks", "block_sizes", NULL};
 
-#define WHERE tni_attention_sparse_class.where
+static const char *where_of(const tn_op *op)
+{
+    return tni_op_class_of(op->kind)->where;
+}
+
+static const char *name_of(const tn_op *op, int32_t operand)
+{
+    return tni_op_class_of(op->kind)->operands[operand];
+}
 
 static bool has(const tn_op *op, int32_t operand)
 {
@@ -21,31 +29,36 @@ static tn_status check_dtypes(const tn_op *op, tn_error *err)
 {
     const tn_dtype q = op->operand[TN_ATTENTION_SPARSE_Q].dtype;
     if (q != TN_F64 && q != TN_F32 && q != TN_F16 && q != TN_BF16)
-        return tn_fail(err, TN_UNSUPPORTED, 0, WHERE, "q: expected f64, f32, f16 or bf16, got %s",
-                       tn_dtype_name(q));
+        return tn_fail(err, TN_UNSUPPORTED, 0, where_of(op),
+                       "q: expected f64, f32, f16 or bf16, got %s", tn_dtype_name(q));
     for (int32_t i = TN_ATTENTION_SPARSE_K; i < op->count; i++) {
         const tn_dtype found = op->operand[i].dtype;
-        const tn_dtype needed = i == TN_ATTENTION_SPARSE_LSE    ? tni_attention_lse(q)
-                                : i == TN_ATTENTION_SPARSE_MASK ? (tn_dtype)TN_BOOL
-                                : i > TN_ATTENTION_SPARSE_MASK  ? (tn_dtype)TN_I32
-                                                                : q;
+        const tn_dtype needed = i == TN_ATTENTION_SPARSE_LSE       ? tni_attention_lse(q)
+                                : i == TN_ATTENTION_SPARSE_MASK    ? (tn_dtype)TN_BOOL
+                                : tni_attention_sparse_is_whole(i) ? q
+                                                                   : (tn_dtype)TN_I32;
         const tn_dtype other =
             i == TN_ATTENTION_SPARSE_OUT ? tni_elementwise_wider(q) : (tn_dtype)TN_DTYPE_NONE;
         if (found && found != needed && (!other || found != other))
-            return tn_fail(err, TN_INVALID_ARGUMENT, 0, WHERE,
-                           "%s: expected %s%s for q of %s, got %s", names[i], tn_dtype_name(needed),
-                           other ? " or f32" : "", tn_dtype_name(q), tn_dtype_name(found));
+            return tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op),
+                           "%s: expected %s%s for q of %s, got %s", name_of(op, i),
+                           tn_dtype_name(needed), other ? " or f32" : "", tn_dtype_name(q),
+                           tn_dtype_name(found));
     }
     return TN_OK;
 }
 
 static tn_status check_ranks(const tn_op *op, tn_error *err)
 {
-    static const int32_t ranks[] = {4, 4, 4, 4, 3, 0, 0, 1, 0}; /* 0: any rank, it is broadcast */
     for (int32_t i = 0; i < op->count; i++) {
-        if (has(op, i) && ranks[i] && op->operand[i].rank != ranks[i])
-            return tn_fail(err, TN_INVALID_ARGUMENT, 0, WHERE, "%s: expected %d dimensions, got %d",
-                           names[i], (int)ranks[i], (int)op->operand[i].rank);
+        const int32_t needed = tni_attention_sparse_is_whole(i)  ? 4
+                               : i == TN_ATTENTION_SPARSE_LSE    ? 3
+                               : i == TN_ATTENTION_SPARSE_BLOCKS ? 1
+                                                                 : 0; /* it is broadcast */
+        if (has(op, i) && needed && op->operand[i].rank != needed)
+            return tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op),
+                           "%s: expected %d dimensions, got %d", name_of(op, i), (int)needed,
+                           (int)op->operand[i].rank);
     }
     return TN_OK;
 }
@@ -58,7 +71,7 @@ static tn_status check_block_source(const tn_op *op, tn_error *err)
     const bool blocks = has(op, TN_ATTENTION_SPARSE_BLOCKS);
     if (starts == blocks && mask != starts)
         return TN_OK;
-    return tn_fail(err, TN_INVALID_ARGUMENT, 0, WHERE,
+    return tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op),
                    "block_mask: expected either block_mask, or starts and blocks, got %s%s%s%s",
                    mask ? "block_mask" : "",
                    mask && starts ? " and starts"
@@ -70,10 +83,10 @@ static tn_status check_block_source(const tn_op *op, tn_error *err)
                    mask || starts || blocks ? "" : "none of them");
 }
 
-static tn_status check_size(const char *name, int64_t found, tn_error *err)
+static tn_status check_size(const tn_op *op, const char *name, int64_t found, tn_error *err)
 {
     return found >= 1 ? TN_OK
-                      : tn_fail(err, TN_INVALID_ARGUMENT, 0, WHERE,
+                      : tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op),
                                 "%s: expected at least 1, got %" PRId64, name, found);
 }
 
@@ -83,11 +96,11 @@ static tn_status set_sizes(tn_op *op, tn_error *err)
     tn_attention_sparse_op *sparse = TN_PARAMS_MUTABLE(op, attention_sparse);
     const int64_t *q = op->operand[TN_ATTENTION_SPARSE_Q].shape;
     const int64_t *k = op->operand[TN_ATTENTION_SPARSE_K].shape;
-    tn_status status = check_size("block_queries", sparse->block_queries, err);
+    tn_status status = check_size(op, "block_queries", sparse->block_queries, err);
     if (!status)
-        status = check_size("block_keys", sparse->block_keys, err);
+        status = check_size(op, "block_keys", sparse->block_keys, err);
     if (!status && k[0] != q[0])
-        status = tn_fail(err, TN_INVALID_ARGUMENT, 0, WHERE,
+        status = tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op),
                          "k: expected %" PRId64 ", the batch of q, got %" PRId64, q[0], k[0]);
     if (status)
         return status;
@@ -101,7 +114,7 @@ static tn_status set_sizes(tn_op *op, tn_error *err)
     sparse->query_blocks = tni_attention_sparse_blocks(q[2], sparse->block_queries);
     sparse->key_blocks = tni_attention_sparse_blocks(k[2], sparse->block_keys);
     if (sparse->query_blocks == INT64_MAX) /* starts has one entry more */
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, WHERE,
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op),
                        "block_queries: expected fewer than %" PRId64
                        " blocks of queries, got as many",
                        INT64_MAX);
@@ -126,9 +139,10 @@ static tn_status broadcast_tables(tn_op *op, tn_error *err)
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
         const int32_t operand = tables[i].operand;
         const tn_status status =
-            has(op, operand) ? tni_layout_broadcast(&op->operand[operand], tables[i].shape,
-                                                    tables[i].rank, WHERE, names[operand], err)
-                             : TN_OK;
+            has(op, operand)
+                ? tni_layout_broadcast(&op->operand[operand], tables[i].shape, tables[i].rank,
+                                       where_of(op), names[operand], err)
+                : TN_OK;
         if (status)
             return status;
     }
@@ -143,7 +157,9 @@ static uint64_t uses_of(const tn_op *op)
                                               : TN_ATTENTION_SPARSE_USES_LISTS;
     uses |= has(op, TN_ATTENTION_SPARSE_SIZES) ? TN_ATTENTION_SPARSE_USES_SIZES : 0;
     uses |= at->groups != at->heads ? TN_ATTENTION_SPARSE_USES_GROUPS : 0;
-    uses |= has(op, TN_ATTENTION_SPARSE_LSE) ? TN_ATTENTION_SPARSE_USES_LSE : 0;
+    uses |= has(op, TN_ATTENTION_SPARSE_LSE) && !tni_attention_sparse_is_backward(op)
+                ? TN_ATTENTION_SPARSE_USES_LSE
+                : 0;
     uses |= at->size != at->value_size ? TN_ATTENTION_SPARSE_USES_VALUE_SIZE : 0;
     uses |= op->operand[TN_ATTENTION_SPARSE_OUT].dtype != op->operand[TN_ATTENTION_SPARSE_Q].dtype
                 ? TN_ATTENTION_SPARSE_USES_OUT_DTYPE
@@ -156,7 +172,7 @@ static uint64_t uses_of(const tn_op *op)
     return uses;
 }
 
-static tn_status validate_sparse(tn_op *op, tn_error *err)
+tn_status tni_attention_sparse_validate(tn_op *op, tn_error *err)
 {
     tn_status status = check_dtypes(op, err);
     if (!status)
@@ -165,6 +181,8 @@ static tn_status validate_sparse(tn_op *op, tn_error *err)
         status = check_ranks(op, err);
     if (!status)
         status = tni_attention_check_shapes(op, err);
+    if (!status && tni_attention_sparse_is_backward(op))
+        status = tni_attention_check_gradients(op, err);
     if (!status)
         status = tni_attention_check_numbers(op, err);
     if (!status)
@@ -188,18 +206,19 @@ static double listed_share(const tn_op *op)
     return !starts->dtype || entries >= all ? 1 : entries / all;
 }
 
-static void cost_sparse(const tn_op *op, double *out_flops, double *out_bytes)
+void tni_attention_sparse_cost(const tn_op *op, double *out_flops, double *out_bytes)
 {
     const tn_attention_op *at = &TN_PARAMS(op, attention_sparse)->at;
     const double rows = (double)at->batch * (double)at->heads;
     *out_flops =
         2 * rows * tni_attention_pairs(at) * listed_share(op) * (double)(at->size + at->value_size);
+    *out_flops *= tni_attention_sparse_is_backward(op) ? 2.5 : 1;
     *out_bytes = 0;
     for (int32_t i = 0; i < op->count; i++)
         *out_bytes += tni_layout_bytes(&op->operand[i]);
 }
 
-static size_t words_sparse(const tn_op *op, uint64_t *out)
+size_t tni_attention_sparse_words(const tn_op *op, uint64_t *out)
 {
     const tn_attention_sparse_op *sparse = TN_PARAMS(op, attention_sparse);
     const size_t count = tni_attention_words(op, out);
@@ -208,10 +227,29 @@ static size_t words_sparse(const tn_op *op, uint64_t *out)
     return count + 1;
 }
 
-static void free_sparse(tn_op *op, uint64_t dims)
+void tni_attention_sparse_free(tn_op *op, uint64_t dims)
 {
     (void)op;
     (void)dims;
+}
+
+tn_status tni_attention_sparse_finish(tn_op *op, const tni_attention_numbers *numbers,
+                                      int64_t block_queries, int64_t block_keys, tn_error *err)
+{
+    tn_attention_sparse_op *sparse = TN_PARAMS_MUTABLE(op, attention_sparse);
+    const tn_status status =
+        tni_attention_read_numbers(tni_op_class_of(op->kind), numbers, &sparse->at, err);
+    if (status)
+        return status;
+    sparse->block_queries = block_queries;
+    sparse->block_keys = block_keys;
+    for (int32_t i = 0; i < op->count; i++)
+        tni_attention_turn(&op->operand[i],
+                           tni_attention_sparse_is_whole(i) ? numbers->layout : TN_LAYOUT_BHLD);
+    const tn_layout *q = &op->operand[TN_ATTENTION_SPARSE_Q];
+    if (sparse->at.scale == 0 && !(numbers->set & TN_ATTENTION_SET_SCALE) && q->rank == 4)
+        sparse->at.scale = tni_attention_scale(q->shape[3]);
+    return tni_op_validate(op, err);
 }
 
 tn_status tni_attention_sparse_make(const void *given, tni_problem *out, tn_error *err)
@@ -233,25 +271,14 @@ tn_status tni_attention_sparse_make(const void *given, tni_problem *out, tn_erro
                                         args->out,    args->lse,    args->block_mask,
                                         args->starts, args->blocks, args->block_sizes};
     status = tni_problem_init(out, class, tensors, err);
-    tn_attention_sparse_op *sparse = TN_PARAMS_MUTABLE(&out->op, attention_sparse);
-    if (!status)
-        status = tni_attention_read_numbers(class, &numbers, &sparse->at, err);
-    if (status)
-        return status;
-    sparse->block_queries = args->block_queries;
-    sparse->block_keys = args->block_keys;
-    for (int32_t i = 0; i < TN_ATTENTION_SPARSE_OPERANDS; i++)
-        tni_attention_turn(&out->op.operand[i],
-                           tni_attention_sparse_is_whole(i) ? args->layout : TN_LAYOUT_BHLD);
-    const tn_layout *q = &out->op.operand[TN_ATTENTION_SPARSE_Q];
-    if (sparse->at.scale == 0 && !(args->set & TN_ATTENTION_SET_SCALE) && q->rank == 4)
-        sparse->at.scale = tni_attention_scale(q->shape[3]);
-    return tni_op_validate(&out->op, err);
+    return status ? status
+                  : tni_attention_sparse_finish(&out->op, &numbers, args->block_queries,
+                                                args->block_keys, err);
 }
 
 /* By bit of TN_ATTENTION_SPARSE_USES_.... */
-static const char *const uses[] = {"window", "mask", "lists",   "sizes", "groups",
-                                   "lse",    "dv",   "strides", "out",   NULL};
+const char *const tni_attention_sparse_uses[] = {"window", "mask", "lists",   "sizes", "groups",
+                                                 "lse",    "dv",   "strides", "out",   NULL};
 
 #define AT(field) offsetof(tn_attention_sparse_args, field)
 
@@ -271,15 +298,7 @@ const tni_op_class tni_attention_sparse_class = {
                   1U << TN_ATTENTION_SPARSE_V | 1U << TN_ATTENTION_SPARSE_OUT),
     .outputs = 1U << TN_ATTENTION_SPARSE_OUT | 1U << TN_ATTENTION_SPARSE_LSE,
     .output = TN_ATTENTION_SPARSE_OUT,
-    .group = TNI_OPS_ATTENTION,
-    .settings = tni_attention_settings,
-    .uses = uses,
-    .parse = tni_attention_sparse_parse,
-    .validate = validate_sparse,
-    .write = tni_attention_sparse_write,
-    .cost = cost_sparse,
-    .words = words_sparse,
-    .free = free_sparse};
+    TNI_ATTENTION_SPARSE_CLASS};
 
 tn_status tn_attention_sparse(const tn_context *context, const tn_attention_sparse_args *args,
                               tn_error *err)

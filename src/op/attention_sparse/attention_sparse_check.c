@@ -1,5 +1,6 @@
-/* How kernels of attention-sparse are checked: the problems, sample tables, and the error bound. The
- * bound is attention's, of the problem with a boolean mask that has the same result. */
+/* How kernels of attention-sparse are checked: the problems; and what its backward pass shares:
+ * sample tables, and the error bound. The bound is attention's, or that of its backward pass, of the
+ * problem with a boolean mask that has the same result. */
 #include "attention_sparse.h"
 
 #include "base/alloc.h"
@@ -70,10 +71,10 @@ static tni_reads count_reads(const tn_op *op, int32_t operand)
 }
 
 /* Tables. */
-static bool is_table(const tn_op *op, int32_t operand)
+bool tni_attention_sparse_is_table(const tn_op *op, int32_t operand)
 {
     (void)op;
-    return operand >= TN_ATTENTION_SPARSE_STARTS;
+    return operand >= TN_ATTENTION_SPARSE_STARTS && !tni_attention_sparse_is_whole(operand);
 }
 
 /* A source of random numbers. */
@@ -166,8 +167,8 @@ static void fill_sizes(const tni_operands *operands, const dice *from)
     }
 }
 
-static void fill_table(tni_operands *operands, int32_t index, double (*draw)(void *user),
-                       void *user)
+void tni_attention_sparse_fill_table(tni_operands *operands, int32_t index,
+                                     double (*draw)(void *user), void *user)
 {
     const dice from = {draw, user};
     if (!operands->operand[index].host) /* empty */
@@ -207,7 +208,7 @@ static void write_mask(const tn_run *run, int64_t b, int64_t h, uint8_t *to)
     }
 }
 
-static void release_bound(tni_bounds *bounds)
+void tni_attention_sparse_bound_release(tni_bounds *bounds)
 {
     dense *d = bounds->own;
     if (!d)
@@ -226,8 +227,11 @@ static tn_status make_dense(const tni_bounds *bounds, dense *out, tn_error *err)
     const tn_run run = {.struct_size = sizeof run, .op = op, .data = bounds->data};
     const int64_t shape[] = {at->batch, at->heads, at->queries, at->keys};
     const size_t head = (size_t)at->queries * (size_t)at->keys;
-    tni_op_init(&out->op, &tni_attention_class);
-    for (int32_t i = 0; i <= TN_ATTENTION_LSE; i++) {
+    tni_op_init(&out->op, tni_attention_sparse_is_backward(op) ? &tni_attention_backward_class
+                                                               : &tni_attention_class);
+    for (int32_t i = 0; i < op->count; i++) {
+        if (!tni_attention_sparse_is_whole(i) && i != TN_ATTENTION_LSE)
+            continue;
         out->op.operand[i] = op->operand[i];
         out->data[i] = bounds->data[i];
     }
@@ -242,7 +246,7 @@ static tn_status make_dense(const tni_bounds *bounds, dense *out, tn_error *err)
     return tni_op_validate(&out->op, err);
 }
 
-static tn_status init_bound(tni_bounds *bounds, tn_error *err)
+tn_status tni_attention_sparse_bound_init(tni_bounds *bounds, tn_error *err)
 {
     dense *made = tni_alloc_zeroed(1, sizeof *made);
     bounds->own = made;
@@ -257,11 +261,11 @@ static tn_status init_bound(tni_bounds *bounds, tn_error *err)
         status = tni_attention_bounds_init(&made->bounds, err);
     }
     if (status)
-        release_bound(bounds);
+        tni_attention_sparse_bound_release(bounds);
     return status;
 }
 
-static double bound_of(tni_bounds *bounds, const tni_place *place, double size)
+double tni_attention_sparse_bound(tni_bounds *bounds, const tni_place *place, double size)
 {
     dense *d = bounds->own;
     return tni_attention_bound(&d->bounds, place, size);
@@ -287,11 +291,11 @@ const tni_op_check tni_attention_sparse_check = {
     .smoke = smoke,
     .aspects = aspects,
     .reads = count_reads,
-    .is_table = is_table,
-    .fill_table = fill_table,
-    .bound = bound_of,
-    .bound_init = init_bound,
-    .bound_release = release_bound,
+    .is_table = tni_attention_sparse_is_table,
+    .fill_table = tni_attention_sparse_fill_table,
+    .bound = tni_attention_sparse_bound,
+    .bound_init = tni_attention_sparse_bound_init,
+    .bound_release = tni_attention_sparse_bound_release,
     .split_dims = split_dims,
     .is_split = is_split,
 };

@@ -1,11 +1,12 @@
-/* The text form of attention-sparse problems:
+/* The text form of problems of attention-sparse and its backward pass:
  *
  *     b h hk  l | lq lk  d dv  layout=bhld|blhd   sizes; hk and dv are usually h and d
  *     bq bk     queries and keys of a block; bk is usually bq
  *     mask=none|causal|causal-br|window:L;R|window-tl:L;R   visible keys by position
  *     entries=N the blocks are given as lists with N entries; without it, as a mask
  *     sizes=1   the op has the operand SIZES
- *     lse=0|1   out=DTYPE   scale
+ *     lse=0|1   of attention-sparse only; its backward pass always has LSE
+ *     out=DTYPE   scale
  */
 #include "attention_sparse.h"
 
@@ -14,8 +15,9 @@
 
 #include <inttypes.h>
 
-static const char *const stride_keys[] = {"sq",    "sk",      "sv",      "so",    "slse",
-                                          "smask", "sstarts", "sblocks", "ssizes"};
+static const char *const stride_keys[] = {"sq",      "sk",      "sv",     "so", "slse", "smask",
+                                          "sstarts", "sblocks", "ssizes", NULL, NULL,   NULL,
+                                          "sdo",     "sdq",     "sdk",    "sdv"};
 static const char *const ways[] = {"bhld", "blhd", NULL};
 
 /* What the layouts follow from. */
@@ -27,8 +29,9 @@ typedef struct sizes {
     tn_dtype out;
 } sizes;
 
-/* Makes the default layouts. */
-static void make_usual_layouts(const sizes *s, tn_dtype dtype, int32_t way, tn_layout *out)
+/* Makes the default layouts for an op of these sizes. */
+static void make_usual_layouts(const sizes *s, const tn_op *op, tn_dtype dtype, int32_t way,
+                               tn_layout *out)
 {
     const int64_t q[] = {s->batch, s->heads, s->queries, s->size};
     const int64_t k[] = {s->batch, s->groups, s->keys, s->size};
@@ -37,7 +40,7 @@ static void make_usual_layouts(const sizes *s, tn_dtype dtype, int32_t way, tn_l
     const int64_t mask[] = {s->batch, s->heads, s->query_blocks, s->key_blocks};
     const int64_t starts[] = {s->batch, s->heads, s->query_blocks + 1};
     const int64_t used[] = {s->batch, s->key_blocks};
-    for (int32_t i = 0; i < TN_ATTENTION_SPARSE_OPERANDS; i++)
+    for (int32_t i = 0; i < op->count; i++)
         out[i].dtype = TN_DTYPE_NONE;
     tni_attention_make_whole(&out[TN_ATTENTION_SPARSE_Q], dtype, q, way);
     tni_attention_make_whole(&out[TN_ATTENTION_SPARSE_K], dtype, k, way);
@@ -53,6 +56,12 @@ static void make_usual_layouts(const sizes *s, tn_dtype dtype, int32_t way, tn_l
     }
     if (s->used)
         tni_layout_make(&out[TN_ATTENTION_SPARSE_SIZES], TN_I32, used, 2);
+    if (!tni_attention_sparse_is_backward(op))
+        return;
+    tni_attention_make_whole(&out[TN_ATTENTION_SPARSE_BACKWARD_DOUT], dtype, to, way);
+    tni_attention_make_whole(&out[TN_ATTENTION_SPARSE_BACKWARD_DQ], dtype, q, way);
+    tni_attention_make_whole(&out[TN_ATTENTION_SPARSE_BACKWARD_DK], dtype, k, way);
+    tni_attention_make_whole(&out[TN_ATTENTION_SPARSE_BACKWARD_DV], dtype, v, way);
 }
 
 static tn_status reject_field(const tni_fields *fields, const char *key, const char *needs,
@@ -71,8 +80,8 @@ typedef struct number {
     const int64_t *other;
 } number;
 
-static tn_status parse_sizes(tni_fields *fields, sizes *s, tn_attention_sparse_op *op,
-                             tn_error *err)
+static tn_status parse_sizes(tni_fields *fields, bool backward, sizes *s,
+                             tn_attention_sparse_op *op, tn_error *err)
 {
     static const int64_t one = 1, none = -1;
     int64_t both = -1;
@@ -99,7 +108,8 @@ static tn_status parse_sizes(tni_fields *fields, sizes *s, tn_attention_sparse_o
     }
     if (!status)
         status = tni_fields_switch(fields, "sizes", &s->used, err);
-    return status ? status : tni_fields_switch(fields, "lse", &s->lse, err);
+    s->lse = backward;
+    return status || backward ? status : tni_fields_switch(fields, "lse", &s->lse, err);
 }
 
 static tn_status parse_place(tni_fields *fields, tn_attention_op *at, tn_error *err)
@@ -118,7 +128,7 @@ tn_status tni_attention_sparse_parse(tni_fields *fields, tn_dtype dtype, tn_op *
     sizes s = {.out = dtype};
     int32_t way = TN_LAYOUT_BHLD;
     *sparse = (tn_attention_sparse_op){0};
-    tn_status status = parse_sizes(fields, &s, sparse, err);
+    tn_status status = parse_sizes(fields, tni_attention_sparse_is_backward(op), &s, sparse, err);
     if (!status)
         status = parse_place(fields, &sparse->at, err);
     if (!status)
@@ -134,7 +144,7 @@ tn_status tni_attention_sparse_parse(tni_fields *fields, tn_dtype dtype, tn_op *
     s.key_blocks = tni_attention_sparse_blocks(s.keys, sparse->block_keys);
     if (s.query_blocks == INT64_MAX) /* starts has one entry more */
         return reject_field(fields, "bq", "a number that gives fewer blocks of queries", err);
-    make_usual_layouts(&s, dtype, way, op->operand);
+    make_usual_layouts(&s, op, dtype, way, op->operand);
     for (int32_t i = 0; i < op->count && !status; i++) {
         if (op->operand[i].dtype)
             status = tni_fields_strides(fields, stride_keys[i], &op->operand[i], err);
@@ -162,20 +172,21 @@ static sizes sizes_of(const tn_op *op)
                    .out = op->operand[TN_ATTENTION_SPARSE_OUT].dtype};
 }
 
-/* Makes the layouts that strides are compared with: of blhd only if all of Q, K, V and OUT are dense
- * in it and not in bhld. */
+/* Makes the layouts that strides are compared with: of blhd only if all whole operands are dense in it
+ * and not in bhld. */
 static int32_t make_nearest_layouts(const sizes *s, const tn_op *op, tn_layout *out)
 {
     const tn_dtype dtype = op->operand[TN_ATTENTION_SPARSE_Q].dtype;
     for (int32_t way = TN_LAYOUT_BHLD; way < TN_LAYOUT_COUNT; way++) {
         bool same = true;
-        make_usual_layouts(s, dtype, way, out);
-        for (int32_t i = 0; i <= TN_ATTENTION_SPARSE_OUT; i++)
-            same = same && tni_strides_same(&op->operand[i], &out[i]);
+        make_usual_layouts(s, op, dtype, way, out);
+        for (int32_t i = 0; i < op->count; i++)
+            same = same && (!tni_attention_sparse_is_whole(i) ||
+                            tni_strides_same(&op->operand[i], &out[i]));
         if (same)
             return way;
     }
-    make_usual_layouts(s, dtype, TN_LAYOUT_BHLD, out);
+    make_usual_layouts(s, op, dtype, TN_LAYOUT_BHLD, out);
     return TN_LAYOUT_BHLD;
 }
 
@@ -203,7 +214,7 @@ void tni_attention_sparse_write(const tn_op *op, tni_buffer *out)
 {
     const tn_attention_sparse_op *sparse = TN_PARAMS(op, attention_sparse);
     const sizes s = sizes_of(op);
-    tn_layout dense[TN_ATTENTION_SPARSE_OPERANDS];
+    tn_layout dense[TN_OP_OPERANDS_MAX];
     const int32_t way = make_nearest_layouts(&s, op, dense);
     char place[96];
     write_sizes(&s, sparse, out);
@@ -216,7 +227,7 @@ void tni_attention_sparse_write(const tn_op *op, tni_buffer *out)
         tni_write_integer(out, "entries", s.entries);
     if (s.used)
         tni_write_integer(out, "sizes", 1);
-    if (s.lse)
+    if (s.lse && !tni_attention_sparse_is_backward(op))
         tni_write_integer(out, "lse", 1);
     if (s.out != op->operand[TN_ATTENTION_SPARSE_Q].dtype)
         tni_write_word(out, "out", tn_dtype_name(s.out));
