@@ -12,6 +12,7 @@ NEEDS = {"tenon.device_interface": ("torch",), "tenon.integrations.torch": ("tor
          "tenon.integrations.scipy_fft": ("scipy",),
          "tenon.integrations.transformers": ("torch", "transformers"), "tenon.integrations.diffusers": ("torch", "diffusers"),
          **dict.fromkeys(("tenon.integrations._einsum_gradient", "tenon.integrations._mask_gradient", "tenon.integrations._sharding",
+                          "tenon.integrations._shared", "tenon.integrations._sparse_gradient",
                           "tenon._torch_device", "tenon._op_overrides", "tenon._torch_guard", "tenon._wrappers"), ("torch",))}
 MODULES = ["tenon"] + [m.name for m in pkgutil.walk_packages(tenon.__path__, "tenon.")]
 WITH_EXAMPLES = ["tenon", *(f"tenon.{name}" for name in (

@@ -22,7 +22,7 @@ from ._arrays import kind_of, view
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Sequence
+    from typing import Any, Callable, Sequence
 
     Box = tuple[int, int, int]
     Tables = tuple[memoryview, array[int]]
@@ -191,8 +191,9 @@ def window_blocks(grid: TileGrid, windows: Any, heads: int, text: int = 0) -> Ta
 
 
 def tiled_attention(grid: TileGrid, q: Any, k: Any, v: Any, windows: Any, scale: float | None = None,
-                    lse: bool = False) -> Any:
-    """Attention of sliding tiles, of [batch, slots and text, heads, size]: the tiles' slots, then the text."""
+                    lse: bool = False, attend: Callable[..., Any] = operators.attention_sparse) -> Any:
+    """Attention of sliding tiles, of [batch, slots and text, heads, size]: the tiles' slots, then the text. `attend` is
+    attention_sparse, with gradients or without."""
     heads, text = q.shape[2], q.shape[1] - grid.tiles * grid.slots
     if text < 0 or k.shape[1] != q.shape[1]:
         raise errors.invalid(f"q: expected at least the {grid.tiles * grid.slots} slots of the tiles, as many as k has; got "
@@ -202,8 +203,8 @@ def tiled_attention(grid: TileGrid, q: Any, k: Any, v: Any, windows: Any, scale:
     if not grid.is_whole:
         sizes = array("i", grid.sizes)
         sizes.extend(min(grid.slots, text - at) for at in range(0, text, grid.slots))
-    return operators.attention_sparse(q, k, v, block=grid.slots, starts=starts, blocks=blocks, block_sizes=sizes, scale=scale,
-                                      layout="blhd", lse=lse)
+    return attend(q, k, v, block=grid.slots, starts=starts, blocks=blocks, block_sizes=sizes, scale=scale,
+                  layout="blhd", lse=lse)
 
 
 def joined(first: Any, second: Any) -> Any:

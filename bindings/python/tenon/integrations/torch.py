@@ -38,10 +38,16 @@ from .. import _given, errors, operators, settings
 from .._calls import broadcast
 from . import _mask_gradient
 from ._einsum_gradient import einsum as einsum
+from ._shared import autocast, autocast_dtype as autocast_dtype, dense, with_lse_gradient
+from ._sparse_gradient import attention_sparse as attention_sparse
+from ._sparse_gradient import sliding_tile_attention as sliding_tile_attention
+from ._sparse_gradient import video_sparse_attention as video_sparse_attention
 
-__all__ = ["attention", "einsum", "scaled_dot_product_attention"]
+__all__ = ["attention", "attention_sparse", "einsum", "scaled_dot_product_attention", "sliding_tile_attention",
+           "video_sparse_attention"]
 
-einsum.__module__ = __name__
+for _face in (attention_sparse, einsum, sliding_tile_attention, video_sparse_attention):
+    _face.__module__ = __name__
 
 Tensor = torch.Tensor
 
@@ -78,12 +84,6 @@ def _lse_like(query: Tensor) -> Tensor:
 def _gradients_like(*operands: Tensor) -> Tuple[Tensor, ...]:
     """Empty, and lying as what they are gradients of."""
     return tuple(torch.empty_like(x) for x in operands)
-
-
-def _dense(x: Tensor) -> Tensor:
-    """What is the same numbers over and over, as a sum's gradient is, is written out off the host, where kernels do
-    not read such."""
-    return x.contiguous() if x.device.type != "cpu" and 0 in x.stride() else x
 
 
 def _whole(mask: Optional[Tensor], query: Tensor, key: Tensor) -> Optional[Tensor]:
@@ -139,19 +139,6 @@ def _is_watched() -> bool:
 
 
 _any_autocast = torch._C._is_any_autocast_enabled
-
-
-def autocast_dtype(x: Tensor) -> torch.dtype:
-    """The dtype in which torch.autocast, where it is on for the tensor's device, would have it; else its own."""
-    place = x.device.type
-    if x.is_meta or not torch.is_autocast_enabled(place) or not x.is_floating_point() or x.dtype == torch.float64:
-        return x.dtype
-    return torch.get_autocast_dtype(place)
-
-
-def _autocast(*operands: Optional[Tensor]) -> List[Any]:
-    """Operands as torch.autocast gives them to PyTorch's own attention."""
-    return [x if x is None or x.dtype == autocast_dtype(x) else x.to(autocast_dtype(x)) for x in operands]
 
 
 def _layers(x: Tensor) -> Iterator[Tensor]:
@@ -237,7 +224,7 @@ def _backward(grad: Tensor, query: Tensor, key: Tensor, value: Tensor, out: Tens
               backend: str) -> Tuple[Tensor, Tensor, Tensor]:
     with torch.no_grad():
         return operators.attention_backward(
-            _dense(grad), query, key, value, out, lse, mask=_mask_word(causal),
+            dense(grad), query, key, value, out, lse, mask=_mask_word(causal),
             mask_tensor=_whole(mask, query, key), scale=scale, softcap=softcap, dropout=dropout,
             seed=int(seed), backend=backend or None, into=_gradients_like(query, key, value))
 
@@ -261,26 +248,6 @@ def _(grad: Any, query: Any, key: Any, value: Any, out: Any, lse: Any, mask: Any
     return mask.new_empty(mask.shape)
 
 
-_LSE_COLUMNS = 8  # at least 3, and a head size that kernels take
-
-
-def _with_lse_gradient(grad: Tensor, value: Tensor, out: Tensor, lse: Tensor,
-                       lse_grad: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
-    """The gradient of the scores is weights * (grad @ value.mT - sum(grad * out) + lse_grad). Kernels compute it without
-    the last term, so columns are added that subtract it from the sum of a row: 1 in grad, 0 in value, and in out the
-    parts of -lse_grad, which are rounded to out's dtype."""
-    rest = torch.where(lse == float("-inf"), 0, -lse_grad)  # a query without keys has no weights
-    parts = []
-    for _ in range(3 if out.dtype.itemsize < 4 else 1):
-        parts.append(rest.to(out.dtype))
-        rest = rest - parts[-1]
-    columns = torch.stack(parts, -1)
-    empty = _LSE_COLUMNS - len(parts)
-    pad = torch.nn.functional.pad
-    return (torch.cat((grad, pad(torch.ones_like(columns), (0, empty))), -1), pad(value, (0, _LSE_COLUMNS)),
-            torch.cat((out, pad(columns, (0, empty))), -1))
-
-
 def _setup(ctx: Any, inputs: Tuple[Any, ...], output: Tuple[Any, ...]) -> None:
     ctx.set_materialize_grads(False)
     query, key, value, mask, *numbers = inputs
@@ -297,7 +264,7 @@ def _gradients(ctx: Any, grad: Optional[Tensor], lse_grad: Optional[Tensor], *_:
         grad = torch.zeros_like(out)
     size = value.size(-1)
     if lse_grad is not None:
-        grad, value, out = _with_lse_gradient(grad, value, out, lse, lse_grad)
+        grad, value, out = with_lse_gradient(grad, value, out, lse, lse_grad)
     run = _TransformedBackward.apply if _is_transformed() else _backward
     with settings.resume(ctx.settings):
         grads = run(grad, query, key, value, out, lse, seed, mask, *ctx.numbers)
@@ -449,7 +416,7 @@ def _fast_infer(query: Tensor, key: Tensor, value: Tensor, mask: Optional[Tensor
 
 def _autocast_sinks(sinks: Optional[Tensor]) -> Optional[Tensor]:
     """Sinks of float32 stay so, as they are taken beside any dtype."""
-    return sinks if sinks is None or sinks.dtype == torch.float32 else _autocast(sinks)[0]
+    return sinks if sinks is None or sinks.dtype == torch.float32 else autocast(sinks)[0]
 
 
 def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, dropout: float = 0.0,
@@ -459,7 +426,7 @@ def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
     which it is dense."""
     watched = _is_watched()
     if watched or _any_autocast():
-        query, key, value, mask = _autocast(query, key, value, mask)
+        query, key, value, mask = autocast(query, key, value, mask)
         sinks = _autocast_sinks(sinks)
     if sinks is None and not softcap and not dropout and not watched:
         out = _fast_infer(query, key, value, mask, causal, scale, backend)
@@ -474,7 +441,7 @@ def attend_with_lse(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | No
                     softcap: float = 0.0) -> Tuple[Tensor, Tensor]:
     """As `attend`, and the logarithms of the sums of exponentials, [batch, heads, queries]."""
     if _is_watched() or _any_autocast():
-        query, key, value, mask = _autocast(query, key, value, mask)
+        query, key, value, mask = autocast(query, key, value, mask)
     query, key, value, mask, needs = _prepare(query, key, value, mask, dropout, None)
     if dropout == 1.0:
         out, lse = attend_with_lse(query, key, value, mask, 0.0, causal, scale, backend, softcap)
@@ -492,7 +459,7 @@ def _even(query: Tensor, key: Tensor, value: Tensor) -> Tuple[Tensor, Tensor, Te
     batch = broadcast(broadcast(batches[0], batches[1]), batches[2])
     group = broadcast(*groups)
     heads = (tuple(query.shape[-3:-2]), group, group)
-    query, key, value = (_dense(x.expand(*batch, *one, *x.shape[-2:])) for x, one in zip((query, key, value), heads))
+    query, key, value = (dense(x.expand(*batch, *one, *x.shape[-2:])) for x, one in zip((query, key, value), heads))
     return query, key, value
 
 
@@ -594,7 +561,7 @@ def _attend_any(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, 
             raise errors.invalid(
                 f"query has {query.shape[-3]} heads, key has {key.shape[-3]}: enable_gqa=True permits it")
         if query.size(-3) == 1:  # keys and values of one head serve all of the query's as they are
-            query = _dense(query.expand(*query.shape[:-3], key.size(-3), *query.shape[-2:]))
+            query = dense(query.expand(*query.shape[:-3], key.size(-3), *query.shape[-2:]))
     before = tuple(query.shape[:-3])
     shape = (*query.shape[:-1], value.shape[-1])
     query, key, value = (x.flatten(0, -4) for x in (query, key, value))

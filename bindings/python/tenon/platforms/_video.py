@@ -9,9 +9,9 @@ import re
 import sys
 from typing import Any
 
-from .. import _given, errors, video
+from .. import _given, errors, operators, video
 from .attention import (AttentionBackend, AttentionImpl, AttentionMetadata, AttentionMetadataBuilder, given_of,
-                        is_differentiated)
+                        is_differentiated, is_watched)
 
 CONFIG = "FASTVIDEO_ATTENTION_CONFIG"
 CANVASES = {82944: (36, 48, 48), 69120: (18, 48, 80), **dict.fromkeys(range(115200, 115457), (30, 48, 80))}
@@ -44,6 +44,7 @@ class VideoImpl(AttentionImpl):
     """What both have in common: tokens are put in the order of tiles before forward, and back after it."""
 
     tile = video.CUBE
+    has_gradients = False
 
     def __init__(self, num_heads: int, head_size: int, softmax_scale: float | None = None, causal: bool = False,
                  num_kv_heads: int | None = None, prefix: str = "", dropout_p: float = 0.0, **extra: Any) -> None:
@@ -83,7 +84,7 @@ class VideoImpl(AttentionImpl):
             if given is not None and given is not False:
                 raise errors.UnsupportedError(f"{name}: expected none for {self.backend}, got one", "unsupported",
                                               "attention")
-        if is_differentiated(query, key, value):
+        if not self.has_gradients and is_differentiated(query, key, value):
             raise errors.UnsupportedError(f"query: {self.backend} has no gradients yet; expected tensors that require none, "
                                           "or torch.no_grad()", "unsupported", "attention")
 
@@ -93,6 +94,7 @@ class SlidingTileImpl(VideoImpl):
     FASTVIDEO_ATTENTION_CONFIG names; see docs/attention-video.md for what it may contain. Text follows the tiles."""
 
     tile = video.SLIDING_TILE
+    has_gradients = True
 
     def __init__(self, num_heads: int, head_size: int, softmax_scale: float | None = None, causal: bool = False,
                  num_kv_heads: int | None = None, prefix: str = "", dropout_p: float = 0.0, windows: Any = None,
@@ -111,7 +113,12 @@ class SlidingTileImpl(VideoImpl):
                                           "attention")
         self.check(query, key, value, metadata)
         windows = self.windows_at(getattr(metadata, "current_timestep", 0), query.shape[2])
-        return video.tiled_attention(self.grid(metadata), query, key, value, windows, self.softmax_scale)
+        attend = operators.attention_sparse
+        if is_differentiated(query, key, value) or is_watched(query):
+            from ..integrations import torch
+
+            attend = torch.attention_sparse
+        return video.tiled_attention(self.grid(metadata), query, key, value, windows, self.softmax_scale, attend=attend)
 
     def windows_at(self, step: int, heads: int) -> list[Any]:
         """The windows of this layer's heads in a step; where heads are shared among processes, of this one's."""
@@ -159,6 +166,8 @@ def read_windows() -> Any:
 class VideoSparseImpl(VideoImpl):
     """A layer that sees the cubes that matter most, and adds the coarse stage, times a gate if one is given."""
 
+    has_gradients = True
+
     def preprocess_qkv(self, qkv: Any, attn_metadata: Any) -> Any:
         """The tokens in the order of cubes; slots without a token are 0."""
         return video.without_empty(self.grid(attn_metadata, qkv.shape[1]), qkv)
@@ -172,7 +181,12 @@ class VideoSparseImpl(VideoImpl):
             raise errors.UnsupportedError(f"num_kv_heads: expected {self.num_heads}, the heads of queries, for "
                                           f"VIDEO_SPARSE_ATTN, got {self.num_kv_heads}", "unsupported", "attention")
         sparsity = _given.real("VSA_sparsity", getattr(metadata, "VSA_sparsity", 0.0))
-        return video.cubes_attention(self.grid(metadata), query, key, value, sparsity, gate, self.softmax_scale)
+        compute = video.cubes_attention
+        if is_differentiated(query, key, value, gate) or is_watched(query):
+            from ..integrations import _sparse_gradient, torch  # noqa: F401 PyTorch's threads serve both
+
+            compute = _sparse_gradient.cubes_attention
+        return compute(self.grid(metadata), query, key, value, sparsity, gate, self.softmax_scale)
 
 
 class VideoBackend(AttentionBackend):
