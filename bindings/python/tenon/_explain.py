@@ -185,8 +185,9 @@ def _instead(function: Any) -> str:
     home, name = getattr(function, "__module__", None) or "", getattr(function, "__name__", "")
     if home.startswith("tenon.") and name == "einsum":
         return "; tenon.einsum_path(...) returns its steps, whose problems are texts for this function"
-    if home == "tenon.video" and name.endswith("_attention"):
-        return "; it computes with tenon.attention_sparse, which this function takes"
+    if home.startswith(("tenon.video", "tenon._video")) and name.endswith("_attention"):
+        used = "tenon.attention" if name.startswith("vmoba") else "tenon.attention_sparse"
+        return f"; it computes with {used}, which this function takes"
     return "; use tenon.matmul" if home.startswith("tenon.") and name == "matmul_pack" else ""
 
 

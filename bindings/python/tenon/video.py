@@ -24,10 +24,25 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable, Sequence
 
+    from ._video_bsa import bsa_attention
+    from ._video_h3 import video_sparse_h3_attention
+    from ._video_nabla import nabla_attention, near_blocks
+    from ._video_sla import sla_attention
+    from ._video_vmoba import vmoba_attention
+    from ._video_windows import WindowSet, WindowTable, mean_of_tables, published_windows, search_windows, write_windows
+
     Box = tuple[int, int, int]
     Tables = tuple[memoryview, array[int]]
 
-__all__ = ["TileGrid", "best_blocks", "sliding_tile_attention", "video_sparse_attention", "window_blocks"]
+__all__ = ["TileGrid", "WindowSet", "WindowTable", "best_blocks", "bsa_attention", "mean_of_tables", "nabla_attention",
+           "near_blocks", "published_windows", "search_windows", "sla_attention", "sliding_tile_attention",
+           "video_sparse_attention", "video_sparse_h3_attention", "vmoba_attention", "window_blocks", "write_windows"]
+
+# Names of modules that use this one, imported when they are first asked for.
+_ELSEWHERE = {"bsa_attention": "_video_bsa", "video_sparse_h3_attention": "_video_h3", "nabla_attention": "_video_nabla",
+              "near_blocks": "_video_nabla", "sla_attention": "_video_sla", "vmoba_attention": "_video_vmoba",
+              **dict.fromkeys(("WindowSet", "WindowTable", "mean_of_tables", "published_windows", "search_windows",
+                               "write_windows"), "_video_windows")}
 
 SLIDING_TILE = (6, 8, 8)
 CUBE = (4, 4, 4)
@@ -334,6 +349,15 @@ def video_sparse_attention(q: Any, k: Any, v: Any, canvas: Sequence[int], sparsi
     grid = grid_of(box_of("canvas", canvas), box_of("tile", tile))
     tiled = [without_empty(grid, x) for x in (q, k, v)]
     return grid.to_raster(cubes_attention(grid, *tiled, sparsity, None if gate is None else grid.to_tiles(gate)))
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ELSEWHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    found = globals()[name] = getattr(import_module(f"{__package__}.{_ELSEWHERE[name]}"), name)
+    return found
 
 
 def __dir__() -> list[str]:
