@@ -1,4 +1,4 @@
-"""The layers of FastVideo's backends for video: SLIDING_TILE_ATTN and VIDEO_SPARSE_ATTN."""
+"""The layers of FastVideo's backends SLIDING_TILE_ATTN and VIDEO_SPARSE_ATTN, and what all backends for video share."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import sys
 from typing import Any
 
 from .. import _given, errors, operators, video
-from .attention import (AttentionBackend, AttentionImpl, AttentionMetadata, AttentionMetadataBuilder, given_of,
-                        is_differentiated, is_watched)
+from .attention import (AttentionImpl, AttentionMetadata, AttentionMetadataBuilder, given_of, is_differentiated, is_watched)
 
 CONFIG = "FASTVIDEO_ATTENTION_CONFIG"
 CANVASES = {82944: (36, 48, 48), 69120: (18, 48, 80), **dict.fromkeys(range(115200, 115457), (30, 48, 80))}
@@ -41,7 +40,7 @@ class VideoMetadataBuilder(AttentionMetadataBuilder):
 
 
 class VideoImpl(AttentionImpl):
-    """What both have in common: tokens are put in the order of tiles before forward, and back after it."""
+    """What layers of a video have in common: tokens are put in the order of tiles before forward, and back after it."""
 
     tile = video.CUBE
     has_gradients = False
@@ -112,7 +111,10 @@ class SlidingTileImpl(VideoImpl):
             raise errors.UnsupportedError("gate_compress: expected None for SLIDING_TILE_ATTN, got an array", "unsupported",
                                           "attention")
         self.check(query, key, value, metadata)
-        windows = self.windows_at(getattr(metadata, "current_timestep", 0), query.shape[2])
+        return self.compute(query, key, value, metadata, self.windows_at(getattr(metadata, "current_timestep", 0), query.shape[2]))
+
+    def compute(self, query: Any, key: Any, value: Any, metadata: Any, windows: Any) -> Any:
+        """Attention with these windows, with gradients for tensors that require them."""
         attend = operators.attention_sparse
         if is_differentiated(query, key, value) or is_watched(query):
             from ..integrations import torch
@@ -122,12 +124,16 @@ class SlidingTileImpl(VideoImpl):
 
     def windows_at(self, step: int, heads: int) -> list[Any]:
         """The windows of this layer's heads in a step; where heads are shared among processes, of this one's."""
-        first = 0
-        if heads != self.num_heads:
-            first = sys.modules["torch"].distributed.get_rank() % (self.num_heads // heads) * heads
+        first = self.first_head(heads)
         if isinstance(self.windows, dict):
             return [self._window_of(step, head) for head in range(first, first + heads)]
         return video.windows_of(self.windows, self.num_heads)[first:first + heads]
+
+    def first_head(self, heads: int) -> int:
+        """The first of the layer's heads that this process has, when it has so many."""
+        if heads == self.num_heads:
+            return 0
+        return int(sys.modules["torch"].distributed.get_rank() % (self.num_heads // heads) * heads)
 
     def _window_of(self, step: int, head: int) -> Any:
         if self.layer is None:
@@ -189,18 +195,4 @@ class VideoSparseImpl(VideoImpl):
         return compute(self.grid(metadata), query, key, value, sparsity, gate, self.softmax_scale)
 
 
-class VideoBackend(AttentionBackend):
-    """The classes of both."""
-
-    @staticmethod
-    def get_metadata_cls() -> type[AttentionMetadata]:
-        """The class of what a step tells."""
-        return VideoMetadata
-
-    @staticmethod
-    def get_builder_cls() -> type[AttentionMetadataBuilder]:
-        """The class that makes it."""
-        return VideoMetadataBuilder
-
-
-IMPLS = {"SLIDING_TILE_ATTN": SlidingTileImpl, "VIDEO_SPARSE_ATTN": VideoSparseImpl}
+LAYERS = {"VIDEO_SPARSE_ATTN": (VideoMetadata, VideoMetadataBuilder, VideoSparseImpl)}

@@ -255,6 +255,8 @@ class AttentionBackend:
     accept_output_buffer = True
     name = ""
     impl: type[AttentionImpl] = AttentionImpl
+    metadata: type[AttentionMetadata] = AttentionMetadata
+    builder: type[AttentionMetadataBuilder] = AttentionMetadataBuilder
 
     @classmethod
     def get_name(cls) -> str:
@@ -266,15 +268,15 @@ class AttentionBackend:
         """The class that computes a layer."""
         return cls.impl
 
-    @staticmethod
-    def get_metadata_cls() -> type[AttentionMetadata]:
+    @classmethod
+    def get_metadata_cls(cls) -> type[AttentionMetadata]:
         """The class of what a step tells."""
-        return AttentionMetadata
+        return cls.metadata
 
-    @staticmethod
-    def get_builder_cls() -> type[AttentionMetadataBuilder]:
+    @classmethod
+    def get_builder_cls(cls) -> type[AttentionMetadataBuilder]:
         """The class that makes it."""
-        return AttentionMetadataBuilder
+        return cls.builder
 
     @classmethod
     def get_supported_head_sizes(cls) -> list[int] | None:
@@ -289,16 +291,15 @@ OF_LAYERS = "_Impl"  # behind a backend's name: the class that computes its laye
 
 def backend_class(name: str) -> type[AttentionBackend]:
     """The class for a backend's name, a stranger's too."""
-    base: type[AttentionBackend] = AttentionBackend
     layer: type[AttentionImpl] = AttentionImpl
+    more: dict[str, Any] = {}
     if name in VIDEO_BACKENDS:
-        from . import _video
-
-        base, layer = _video.VideoBackend, _video.IMPLS[name]
+        metadata, builder, layer = importlib.import_module(f"{__package__}.{VIDEO_BACKENDS[name]}").LAYERS[name]
+        more = {"metadata": metadata, "builder": builder, "accept_output_buffer": name not in ("BSA_ATTN", "NABLA_ATTN")}
     impl = type(f"{name}{OF_LAYERS}", (layer,), {
         "backend": name, "__module__": __name__, "__doc__": f"A layer's attention by {name} alone."})
-    return type(name, (base,), {
-        "name": name, "impl": impl, "__module__": __name__, "__doc__": f"Attention by {name} alone."})
+    return type(name, (AttentionBackend,), {
+        "name": name, "impl": impl, "__module__": __name__, "__doc__": f"Attention by {name} alone.", **more})
 
 
 BACKENDS = [member.name for member in AttentionBackendEnum if member is not AttentionBackendEnum.NO_ATTENTION]

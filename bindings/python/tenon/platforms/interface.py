@@ -97,7 +97,20 @@ class DeviceCapability(NamedTuple):
         return self.major * 10 + min(self.minor, 9)
 
 
-VIDEO_BACKENDS = ("SLIDING_TILE_ATTN", "VIDEO_SPARSE_ATTN")  # computed by tenon.video
+# Computed by tenon.video, each with the module that has its layers.
+VIDEO_BACKENDS = {"SLIDING_TILE_ATTN": "_video_search", "VIDEO_SPARSE_ATTN": "_video", "VIDEO_SPARSE_ATTN_H3": "_video_sparse",
+                  "BSA_ATTN": "_video_sparse", "VMOBA_ATTN": "_video_sparse", "NABLA_ATTN": "_video_sparse",
+                  "SLA_ATTN": "_video_sla"}
+
+_FP4 = "its kernels multiply 4-bit floats (fp4), which needs the tensor cores of Blackwell, capability 10.0 and later"
+# Why no kernel of Tenon's has a name, for the message about it.
+WHY_MISSING = {
+    "SAGE_ATTN_THREE": f"{_FP4}; Tenon has no kernel for fp4",
+    "ATTN_QAT_INFER": f"{_FP4}; Tenon has no kernel for fp4",
+    "ATTN_QAT_TRAIN": "it trains with operands rounded to 4-bit floats (fp4), for ATTN_QAT_INFER; Tenon has no kernel for fp4",
+    "SAGE_SLA_ATTN": "it is SLA_ATTN with queries and keys in 8 bits, and Tenon has no kernel in 8 bits for listed blocks; "
+                     "SLA_ATTN computes the same without rounding",
+}
 
 
 class UnsupportedChoice(errors.UnsupportedError, ValueError):
@@ -410,19 +423,30 @@ class Platform(Made):
         if name in VIDEO_BACKENDS:
             self._check_video(name, head_size, dtype)
             return f"tenon.platforms.attention.{name}"
-        choice = self.attention_choice(selected_backend, head_size, dtype)
+        try:
+            choice = self.attention_choice(selected_backend, head_size, dtype)
+        except UnsupportedChoice as error:
+            if name not in WHY_MISSING:
+                raise
+            raise UnsupportedChoice(f"{name}: {WHY_MISSING[name]} ({error.message})", "unsupported", "attention") from None
         logger.info("attention: %s (%s), by %s", text(choice.name), text(choice.kernel),
                     text(choice.origin))
         return f"tenon.platforms.attention.{text(choice.name)}"
 
     def _check_video(self, backend: str, head_size: int, dtype: Any) -> None:
-        """Refuses a backend for video where attention over listed blocks has no kernel."""
+        """Rejects a backend for video where it is not tested, or the operator that it computes with has no kernel."""
         from .._explain import explain
 
-        size = _given.number("head_size", head_size, 1, _given.INT64[1])
-        found = explain(f"attention-sparse:{_dtypes.word_of(dtype)}:h=1,l=1024,d={size},bq=64,entries=16@{self.name}")
+        if backend not in ("SLIDING_TILE_ATTN", "VIDEO_SPARSE_ATTN") and not self.is_cpu():
+            raise UnsupportedChoice(f"{backend}: expected the CPU, got {self.name}: the CPU chooses the blocks, and the backend "
+                                    "is not tested elsewhere", "unsupported", "attention")
+        size, word = _given.number("head_size", head_size, 1, _given.INT64[1]), _dtypes.word_of(dtype)
+        operator, problem = "tn_attention_sparse", f"attention-sparse:{word}:h=1,l=1024,d={size},bq=64,entries=16"
+        if backend == "VMOBA_ATTN":
+            operator, problem = "tn_attention", f"attention:{word}:h=1,varlen=4x256,d={size},lse=1"
+        found = explain(f"{problem}@{self.name}")
         if found.chosen is None:
-            raise UnsupportedChoice(f"{backend} computes with tn_attention_sparse: {found.message}", "unsupported", "attention")
+            raise UnsupportedChoice(f"{backend} computes with {operator}: {found.message}", "unsupported", "attention")
         logger.info("attention: %s (%s)", backend, found.chosen.kernel)
 
     def attention_choice(self, selected_backend: Any, head_size: int, dtype: Any) -> _abi.AttentionChoice:
@@ -436,7 +460,8 @@ class Platform(Made):
         except errors.UnsupportedError as error:
             raise _as_choice(error) from None
         if text(out.name) == "NO_ATTENTION":
-            raise UnsupportedChoice("NO_ATTENTION computes nothing: no class stands for it",
+            raise UnsupportedChoice("NO_ATTENTION computes nothing: no class stands for it. It is for models without "
+                                    "attention, and attention.backend=NO_ATTENTION makes every call of attention fail",
                                     "unsupported", "attention")
         return out
 
