@@ -1,5 +1,5 @@
-"""Every Python snippet of README.md, docs/python.md, docs/einsum.md and docs/fft.md, in the order of the page and in one program, as a reader
-types them."""
+"""Every Python snippet of README.md, docs/python.md, docs/einsum.md, docs/fft.md and docs/attention-video.md, in the order of
+the page and in one program, as a reader types them."""
 import importlib.util
 import pathlib
 import re
@@ -11,7 +11,7 @@ NAMES = {"__name__": "__main__"}
 
 
 def snippets():
-    for page in ("README.md", "docs/python.md", "docs/einsum.md", "docs/fft.md"):
+    for page in ("README.md", "docs/python.md", "docs/einsum.md", "docs/fft.md", "docs/attention-video.md"):
         text = (ROOT / page).read_text()
         for match in re.finditer(r"^```python *(.*?)\n(.*?)^```$", text, re.M | re.S):
             line = text[: match.start()].count("\n") + 2

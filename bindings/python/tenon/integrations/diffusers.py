@@ -21,10 +21,11 @@ with its own message.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Callable
 
 import torch
 
+from .. import errors
 from . import torch as _torch
 
 __all__ = ["calls", "forward", "register"]
@@ -73,13 +74,37 @@ def _name_backend(names: Any, name: str) -> Any:
     return member
 
 
-def register(name: str = "tenon") -> str:
+def _forward_by(attention: Callable[..., Any]) -> Callable[..., Any]:
+    """The same call by another function than attention over everything; what that is not told of is refused."""
+
+    def forward_by(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attn_mask: torch.Tensor | None = None,
+                   dropout_p: float = 0.0, is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False,
+                   return_lse: bool = False) -> Any:
+        global _calls
+        for what, expected, given in (("attn_mask", "None", attn_mask is not None), ("dropout_p", "0", dropout_p),
+                                      ("is_causal", "False", is_causal), ("return_lse", "False", return_lse)):
+            if given:
+                raise errors.UnsupportedError(f"{what}: expected {expected} for a backend that was registered with a function; "
+                                              "select another one for this attention", "unsupported", "attention")
+        if not torch.compiler.is_compiling():
+            _calls += 1
+        return attention(query, key, value) if scale is None else attention(query, key, value, scale=scale)
+
+    return forward_by
+
+
+def register(name: str = "tenon", attention: Callable[..., Any] | None = None) -> str:
     """Makes `model.set_attention_backend(name)` known to Diffusers, and gives the name. Diffusers looks for it in lower
-    case. A name of its own, such as "native", is taken over: all models that ask for it then run in Tenon."""
+    case. A name of its own, such as "native", is taken over: all models that ask for it then run in Tenon.
+
+    With `attention`, the backend calls that function of query, key and value, [batch, length, heads, size] in and out: one
+    of tenon.video's, for example. Select it for the attention of the video to itself alone, by
+    `block.attn1.set_attention_backend(name)`; masks, dropout, `is_causal` and `return_lse` are refused. Where a model has
+    a scale of its own, the function gets it as `scale`."""
     from diffusers.models import attention_dispatch
 
     member = _name_backend(attention_dispatch.AttentionBackendName, name.lower())
-    attention_dispatch._AttentionBackendRegistry.register(member)(forward)
+    attention_dispatch._AttentionBackendRegistry.register(member)(forward if attention is None else _forward_by(attention))
     return str(member.value)
 
 
