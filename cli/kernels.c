@@ -32,6 +32,7 @@ static const struct {
     {"attention:bf16:b=1,h=2,l=128,d=64,mask=causal", true},
     {"attention-backward:f32:b=1,h=2,l=64,d=64", true},
     {"attention-merge:f32:b=1,h=2,l=128,d=64", false},
+    {"attention-quantized:f32:b=1,h=2,l=128,d=64,weights=u8", false},
     {"attention-sparse:f32:b=1,h=2,l=128,d=64,bq=32,entries=16", false},
     {"attention-sparse-backward:f32:b=1,h=2,l=64,d=64,bq=16,entries=16", false},
 };

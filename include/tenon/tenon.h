@@ -21,6 +21,7 @@
 #include "alloc.h"
 #include "attention.h"
 #include "attention_backend.h"
+#include "attention_quantized.h"
 #include "attention_sparse.h"
 #include "attention_sparse_backward.h"
 #include "base.h"
@@ -68,6 +69,7 @@
     X(attention) \
     X(attention_backward) \
     X(attention_merge) \
+    X(attention_quantized) \
     X(attention_sparse) \
     X(attention_sparse_backward) \
     X(binary) \

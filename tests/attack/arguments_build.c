@@ -345,6 +345,27 @@ static void build_sparse_backward(call *c)
     memcpy(c->args, &args, sizeof args);
 }
 
+static void build_quantized(call *c)
+{
+    static const tn_dtype weights[] = {TN_F32, TN_F16, TN_F8_E4M3FN, TN_U8, TN_I8};
+    attention_sizes s = random_attention(c->dice);
+    tn_dtype dtype = random_float(c->dice);
+    dtype = dtype == TN_F64 ? TN_F32 : dtype;
+    const int64_t q[] = {s.b, s.h, s.l, s.d};
+    tn_attention_quantized_args args = {
+        .struct_size = sizeof args,
+        .q = add_operand(c, dtype, 4, q, false),
+        .k = add_operand(c, dtype, 4, q, false),
+        .v = add_operand(c, dtype, 4, q, false),
+        .out = add_operand(c, dtype, 4, q, true),
+        .lse = dice_one_in(c->dice, 2) ? add_operand(c, TN_F32, 3, q, true) : NULL,
+        .mask = (int32_t)dice_range(c->dice, 0, 2),
+        .weights = weights[dice_range(c->dice, 0, 4)],
+        .scales = (int32_t)dice_range(c->dice, 0, 2),
+        .smoothing = (int32_t)dice_range(c->dice, 0, 1)};
+    memcpy(c->args, &args, sizeof args);
+}
+
 /* The functions of an operator behind one type. */
 #define FUNCTIONS(name)                                                                         \
     static tn_status run_##name(const tn_context *context, const void *args, tn_error *err)     \
@@ -374,6 +395,7 @@ FUNCTIONS(rotary)
 FUNCTIONS(attention)
 FUNCTIONS(attention_backward)
 FUNCTIONS(attention_merge)
+FUNCTIONS(attention_quantized)
 FUNCTIONS(attention_sparse)
 FUNCTIONS(attention_sparse_backward)
 
@@ -460,6 +482,14 @@ static const operator_facts operators[] = {
      .fields = {T(attention_merge, in), T(attention_merge, lse_in), T(attention_merge, other),
                 T(attention_merge, lse_other), T(attention_merge, out), T(attention_merge, lse),
                 I32(attention_merge, layout), I32(attention_merge, reserved)}},
+    {OPERATOR(attention_quantized, build_quantized),
+     .fields = {T(attention_quantized, q), T(attention_quantized, k), T(attention_quantized, v),
+                T(attention_quantized, out), T(attention_quantized, lse),
+                F64(attention_quantized, scale), I64(attention_quantized, window_left),
+                I64(attention_quantized, window_right), I32(attention_quantized, mask),
+                I32(attention_quantized, layout), I32(attention_quantized, set),
+                I32(attention_quantized, weights), I32(attention_quantized, scales),
+                I32(attention_quantized, smoothing)}},
     {OPERATOR(attention_sparse, build_sparse),
      .fields = {T(attention_sparse, q), T(attention_sparse, k), T(attention_sparse, v),
                 T(attention_sparse, out), T(attention_sparse, lse), T(attention_sparse, block_mask),

@@ -179,6 +179,7 @@ class Problems(script.Case):
         matmul, each, attention = self.words("matmul"), self.words("elementwise"), self.words("attention")
         self.assertEqual((len(matmul), len(each), len(attention)), (12, 8, 16))
         plain = {"strides", "broadcast"}
+        quantized = {"raw", "f16", "f8", "i8"}
         needed = {
             "matmul": matmul, "attention": attention, "permute": plain, "fill": {"strides"},
             "cast": plain | {"in-place"}, "unary": plain | {"out", "in-place"},
@@ -190,10 +191,11 @@ class Problems(script.Case):
             "attention-merge": {"strides", "out"},
             "attention-sparse": {"window", "mask", "lists", "sizes", "groups", "lse", "dv", "strides", "out"},
             "attention-sparse-backward": {"window", "mask", "lists", "sizes", "groups", "dv", "strides", "out"},
+            "attention-quantized": {"window", "groups", "lse", "dv", "strides", "out"} | quantized,
             "fft": plain | {"in-place"},
         }
         names = self.names()
-        self.assertEqual(set.union(*needed.values()), matmul | each | attention | {"lists", "sizes"})
+        self.assertEqual(set.union(*needed.values()), matmul | each | attention | quantized | {"lists", "sizes"})
         for op, words in needed.items():
             prefix = f"kernels.cpu.{op}.ref."
             found = {name[len(prefix):] for name in names if name.startswith(prefix)}

@@ -363,7 +363,12 @@ static inline tn_status compute_or_not(tn_op *op, const operand *const *operands
                   .data = data,
                   .host = &host,
                   .threads = threads};
+    const tn_query query = {.struct_size = sizeof query, .op = op, .threads = threads};
+    run.workspace_bytes = run.row->workspace ? run.row->workspace(run.row, &query) : 0;
+    run.workspace = run.workspace_bytes ? malloc((size_t)run.workspace_bytes) : NULL;
+    assert_true(run.workspace || !run.workspace_bytes);
     tn_status status = run.row->run(&run, err);
+    free(run.workspace);
     assert_int_equal(host_blocks, 0);
     return status;
 }

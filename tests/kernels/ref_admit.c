@@ -5,6 +5,7 @@
 #include "tenon/module/op/attention.h"
 #include "tenon/module/op/attention_backward.h"
 #include "tenon/module/op/attention_merge.h"
+#include "tenon/module/op/attention_quantized.h"
 #include "tenon/module/op/attention_sparse.h"
 #include "tenon/module/op/attention_sparse_backward.h"
 #include "tenon/module/op/binary.h"
@@ -25,7 +26,8 @@ static bool uses_libm(int32_t op)
 {
     return op == TN_OP_SOFTMAX || op == TN_OP_ATTENTION || op == TN_OP_ATTENTION_BACKWARD ||
            op == TN_OP_ATTENTION_MERGE || op == TN_OP_ATTENTION_SPARSE ||
-           op == TN_OP_ATTENTION_SPARSE_BACKWARD || op == TN_OP_FFT;
+           op == TN_OP_ATTENTION_SPARSE_BACKWARD || op == TN_OP_ATTENTION_QUANTIZED ||
+           op == TN_OP_FFT;
 }
 
 static void check_row(int32_t op)

@@ -211,6 +211,40 @@ def test_attention_sparse(random):
         tenon.attention_sparse(q, k, v, block=8, mask=seen)
 
 
+def off(out, wanted):
+    """The mean error, relative to the mean size."""
+    return numpy.abs(out - wanted).mean() / numpy.abs(wanted).mean()
+
+
+def test_attention_quantized(random):
+    q, k, v = normal(random, 2, 4, 150, 32), normal(random, 2, 2, 170, 32), normal(random, 2, 2, 170, 24)
+    k += 10 * normal(random, 32)
+    wanted, sums = tenon.attention(q, k, v, lse=True)
+    for weights in ("f32", "f16", "f8_e4m3fn", "u8", "i8", numpy.float32):
+        for scales in ("thread", "warp", "block"):
+            out, lse = tenon.attention_quantized(q, k, v, weights=weights, scales=scales, lse=True)
+            assert 0 < off(out, wanted) < (0.1 if weights == "f8_e4m3fn" else 0.05)
+            assert abs(lse - sums).max() < 0.2
+    assert off(tenon.attention_quantized(q, k, v, smooth=False), wanted) > off(tenon.attention_quantized(q, k, v), wanted)
+    near = numpy.empty_like(wanted)
+    assert tenon.attention_quantized(q, k, v, weights="u8", causal=True, scale=0.5, out=near) is near
+    assert off(near, tenon.attention(q, k, v, causal=True, scale=0.5)) < 0.05
+    window = tenon.attention_quantized(q, k, v, window=(9, 3))
+    assert off(window, tenon.attention(q, k, v, window=(9, 3))) < 0.05
+    turned = tenon.attention_quantized(*(x.transpose(0, 2, 1, 3) for x in (q, k, v)), weights="u8", layout="blhd")
+    numpy.testing.assert_array_equal(turned.transpose(0, 2, 1, 3), tenon.attention_quantized(q, k, v, weights="u8"))
+    text = tenon.explain(tenon.attention_quantized, q, k, v, weights="u8", scales="warp", smooth=False).problem
+    assert "weights=u8,scales=warp,smoothing=none" in text
+    with pytest.raises(tenon.errors.InvalidArgumentError, match="weights: expected f32, f16, f8_e4m3fn, u8 or i8, got bf16"):
+        tenon.attention_quantized(q, k, v, weights="bf16")
+    with pytest.raises(tenon.errors.InvalidArgumentError, match='no scales "row"'):
+        tenon.attention_quantized(q, k, v, scales="row")
+    with pytest.raises(TypeError, match="mask: expected a word, got ndarray; tenon.attention takes arrays"):
+        tenon.attention_quantized(q, k, v, mask=numpy.ones((150, 170), bool))
+    with pytest.raises(tenon.errors.UnsupportedError, match="q: expected f32, f16 or bf16, got f64"):
+        tenon.attention_quantized(*(x.astype("f8") for x in (q, k, v)))
+
+
 def test_helpers(random):
     x, y = normal(random, 4, 6), normal(random, 6)
     numpy.testing.assert_allclose(tenon.softmax(x, 0), softmax(x, 0), 1e-5, 1e-6)

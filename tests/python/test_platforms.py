@@ -380,8 +380,10 @@ def test_masks_of_layers(cpu, random, shape):
 
 
 def test_what_cannot_be_taken(cpu):
-    with pytest.raises(ValueError, match="SAGE_ATTN"):
-        cpu.get_attn_backend_cls(AttentionBackendEnum.SAGE_ATTN, 64, "bf16")
+    with pytest.raises(ValueError, match="SAGE_ATTN_THREE.*Blackwell"):
+        cpu.get_attn_backend_cls(AttentionBackendEnum.SAGE_ATTN_THREE, 64, "bf16")
+    with pytest.raises(ValueError, match="expected f32, f16 or bf16, got f64"):
+        cpu.get_attn_backend_cls(AttentionBackendEnum.SAGE_ATTN, 64, "f64")
     with pytest.raises(ValueError, match="NO_ATTENTION"):
         cpu.get_attn_backend_cls(AttentionBackendEnum.NO_ATTENTION, 64, "bf16")
     with pytest.raises(LookupError, match="FLASH_ATTN"):
@@ -454,6 +456,33 @@ def test_sizes_of_heads_are_checked(cpu):
     for size in (0, -8):
         with pytest.raises(tenon.errors.InvalidArgumentError, match=f"^head_size: expected 1 to .* got {size}$"):
             cpu.get_attn_backend_cls(None, size, "f32")
+
+
+def test_quantized(cpu, random):
+    from tenon.platforms import attention
+
+    path = cpu.get_attn_backend_cls("SAGE_ATTN", 64, "float32")
+    assert path == "tenon.platforms.attention.SAGE_ATTN"
+    backend = attention.SAGE_ATTN
+    q = random.standard_normal((1, 200, 4, 64)).astype("f4")
+    k, v = (random.standard_normal((1, 170, 2, 64)).astype("f4") for _ in range(2))
+    step = backend.get_builder_cls()().build(current_timestep=0)
+    for options in ({}, {"softmax_scale": 0.3}, {"causal": True}, {"weights": "f32"}):
+        impl = backend.get_impl_cls()(4, 64, num_kv_heads=2, **options)
+        out = impl.forward(q, k, v, step)
+        assert out.shape == q.shape
+        wanted = tenon.attention(q, k, v, layout="blhd", causal=options.get("causal", False),
+                                 scale=options.get("softmax_scale"))
+        assert 0 < numpy.abs(out - wanted).sum() < 0.05 * numpy.abs(wanted).sum()
+    impl = backend.get_impl_cls()(4, 64, num_kv_heads=2)
+    causal = impl.forward(q, k, v, backend.get_metadata_cls()(0, attn_mask=numpy.tri(200, 170)[None], is_causal=True))
+    numpy.testing.assert_array_equal(causal, backend.get_impl_cls()(4, 64, causal=True, num_kv_heads=2).forward(q, k, v, None))
+    with pytest.raises(tenon.errors.UnsupportedError, match="attn_mask: expected None.*SAGE_ATTN, got a mask"):
+        impl.forward(q, k, v, backend.get_metadata_cls()(0, attn_mask=numpy.ones((1, 170))))
+    with pytest.raises(tenon.errors.UnsupportedError, match="gate_compress: expected None for SAGE_ATTN"):
+        impl.forward(q, k, v, q, None)
+    with pytest.raises(tenon.errors.UnsupportedError, match="dropout_p: expected 0 for SAGE_ATTN, got 0.5"):
+        backend.get_impl_cls()(4, 64, dropout_p=0.5)
 
 
 def test_classes_are_of_backends_alone():

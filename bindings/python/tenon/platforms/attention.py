@@ -24,7 +24,7 @@ from typing import Any
 
 from .. import _given, errors, operators, settings
 from .._library import text
-from .interface import VIDEO_BACKENDS, AttentionBackendEnum, platform
+from .interface import QUANTIZED_BACKENDS, VIDEO_BACKENDS, AttentionBackendEnum, platform
 
 
 @dataclasses.dataclass
@@ -296,6 +296,8 @@ def backend_class(name: str) -> type[AttentionBackend]:
     if name in VIDEO_BACKENDS:
         metadata, builder, layer = importlib.import_module(f"{__package__}.{VIDEO_BACKENDS[name]}").LAYERS[name]
         more = {"metadata": metadata, "builder": builder, "accept_output_buffer": name not in ("BSA_ATTN", "NABLA_ATTN")}
+    elif name in QUANTIZED_BACKENDS:
+        layer = importlib.import_module(f"{__package__}._quantized").QuantizedImpl
     impl = type(f"{name}{OF_LAYERS}", (layer,), {
         "backend": name, "__module__": __name__, "__doc__": f"A layer's attention by {name} alone."})
     return type(name, (AttentionBackend,), {
@@ -314,7 +316,7 @@ def enter(name: str) -> type[AttentionBackend]:
 
 
 for _name in BACKENDS:
-    if _name not in VIDEO_BACKENDS:  # those are made when they are asked for: they derive from what is here
+    if _name not in VIDEO_BACKENDS and _name not in QUANTIZED_BACKENDS:  # those are made when they are asked for: they derive from what is here
         enter(_name)
 
 
@@ -337,7 +339,7 @@ def __getattr__(name: str) -> Any:
     if name.endswith(OF_LAYERS):
         backend = globals().get(name[:-len(OF_LAYERS)]) or __getattr__(name[:-len(OF_LAYERS)])
         return backend.impl
-    if name not in VIDEO_BACKENDS and not is_brought(name):
+    if name not in VIDEO_BACKENDS and name not in QUANTIZED_BACKENDS and not is_brought(name):
         if not name.isupper():
             raise AttributeError(message)
         near = difflib.get_close_matches(name, BACKENDS, 1, 0)

@@ -101,6 +101,7 @@ class DeviceCapability(NamedTuple):
 VIDEO_BACKENDS = {"SLIDING_TILE_ATTN": "_video_search", "VIDEO_SPARSE_ATTN": "_video", "VIDEO_SPARSE_ATTN_H3": "_video_sparse",
                   "BSA_ATTN": "_video_sparse", "VMOBA_ATTN": "_video_sparse", "NABLA_ATTN": "_video_sparse",
                   "SLA_ATTN": "_video_sla"}
+QUANTIZED_BACKENDS = ("SAGE_ATTN",)  # computed by tenon.attention_quantized
 
 _FP4 = "its kernels multiply 4-bit floats (fp4), which needs the tensor cores of Blackwell, capability 10.0 and later"
 # Why no kernel of Tenon's has a name, for the message about it.
@@ -423,6 +424,8 @@ class Platform(Made):
         if name in VIDEO_BACKENDS:
             self._check_video(name, head_size, dtype)
             return f"tenon.platforms.attention.{name}"
+        if name in QUANTIZED_BACKENDS and self._has_quantized(name, head_size, dtype):
+            return f"tenon.platforms.attention.{name}"
         try:
             choice = self.attention_choice(selected_backend, head_size, dtype)
         except UnsupportedChoice as error:
@@ -448,6 +451,20 @@ class Platform(Made):
         if found.chosen is None:
             raise UnsupportedChoice(f"{backend} computes with {operator}: {found.message}", "unsupported", "attention")
         logger.info("attention: %s (%s)", backend, found.chosen.kernel)
+
+    def _has_quantized(self, backend: str, head_size: int, dtype: Any) -> bool:
+        """Whether quantized attention has a kernel. The library refuses the backend where there is none."""
+        from .._explain import explain
+
+        size, word = _given.number("head_size", head_size, 1, _given.INT64[1]), _dtypes.word_of(dtype)
+        try:
+            found = explain(f"attention-quantized:{word}:h=1,l=1024,d={size},weights=u8@{self.name}")
+        except errors.UnsupportedError as error:
+            raise UnsupportedChoice(f"{backend} computes with tn_attention_quantized: {error.message}", "unsupported",
+                                    "attention") from None
+        if found.chosen is not None:
+            logger.info("attention: %s (%s)", backend, found.chosen.kernel)
+        return found.chosen is not None
 
     def attention_choice(self, selected_backend: Any, head_size: int, dtype: Any) -> _abi.AttentionChoice:
         """The same with kernel and origin, as the library gives it."""
