@@ -133,6 +133,24 @@ static const char *const sparses[] = {
     "b=1,h=2,lq=7,lk=0,d=24,bq=4,lse=1",
     NULL,
 };
+static const char *const sparse_gradients[] = {
+    "b=2,h=2,l=65,d=24,bq=16",
+    "b=1,h=4,hk=2,lq=70,lk=100,d=64,bq=32,bk=24,mask=causal-br",
+    "b=1,h=2,l=130,d=64,dv=40,bq=64,entries=7,layout=blhd",
+    "b=2,h=2,l=90,d=32,bq=32,entries=20,sizes=1",
+    "b=1,h=1,l=200,d=128,bq=128,bk=64,mask=causal",
+    "b=1,h=2,lq=7,lk=0,d=24,bq=4",
+    NULL,
+};
+static const char *const quantized[] = {
+    "b=2,h=2,l=65,d=24,lse=1",
+    "b=1,h=4,hk=2,lq=70,lk=100,d=64,mask=causal-br,lse=1",
+    "b=1,h=2,l=130,d=64,weights=u8,scales=block",
+    "b=1,h=2,l=90,d=64,weights=f16,smoothing=none,layout=blhd",
+    "b=1,h=1,l=300,d=128,weights=i8,scales=warp,mask=causal",
+    "b=1,h=2,lq=7,lk=150,d=40,weights=f8_e4m3fn",
+    NULL,
+};
 
 static const char *const merges[] = {
     "b=1,h=1,l=1,d=1",
@@ -270,6 +288,8 @@ static void check_op(subject *s)
     case TN_OP_ATTENTION_BACKWARD: check_attentions(s, attentions); break;
     case TN_OP_ATTENTION_MERGE: check_all(s, merges); break;
     case TN_OP_ATTENTION_SPARSE: check_all(s, sparses); break;
+    case TN_OP_ATTENTION_SPARSE_BACKWARD: check_all(s, sparse_gradients); break;
+    case TN_OP_ATTENTION_QUANTIZED: check_all(s, quantized); break;
     case TN_OP_CAST: check_casts(s); break;
     case TN_OP_FILL: check_shapes(s, "value=3,"); break;
     case TN_OP_UNARY: check_kinds(s, kinds, ""); break;
@@ -387,6 +407,7 @@ static const char *const odd_addresses[] = {
     "b=1,h=2,l=9,d=24,align=1;1;1;1;1",
     "b=1,h=2,lq=17,lk=20,d=24,bq=8,align=1;1;1;1;1",
     "b=1,h=2,l=33,d=24,bq=8,entries=20,align=1;1;1;1;1;1",
+    "b=1,h=2,lq=17,lk=20,d=24,bq=8,align=1;1;1;1;1;1;1;1;1;1",
     NULL,
 };
 

@@ -443,7 +443,7 @@ static void kernel_cannot_wait_for_its_own_test(void **state)
 /* Of each op the problems ask at least once for everything that it can be asked for. */
 static void smoke_problems_ask_for_everything(void **state)
 {
-    static const tn_dtype dtypes[] = {TN_F32, TN_F64, TN_F16, TN_BF16, TN_I8, TN_C64};
+    static const tn_dtype dtypes[] = {TN_F32, TN_F64, TN_F16, TN_BF16, TN_I8, TN_C64, TN_C128};
     static const uint64_t each = TN_ELEMENTWISE_USES_STRIDES | TN_ELEMENTWISE_USES_BROADCAST;
     static const uint64_t wanted[TN_OP_KIND_MAX] = {
         [TN_OP_MATMUL] = (1 << 10) - 1,

@@ -38,6 +38,7 @@ static const tn_check_aspect aspects[] = {
                             "b=2,h=1,l=64,d=64,bq=32,sizes=1,ssizes=0;1")},
     {"groups", TNI_TEMPLATES("b=1,h=4,hk=1,lq=5,lk=300,d=64,bq=4,bk=64",
                              "b=1,h=6,hk=3,l=?q<60>,d=64,bq=16,entries=40")},
+    {"out", TNI_TEMPLATES("b=1,h=2,l=35,d=24,bq=8,out=f32", "b=1,h=2,l=?q<60>,d=64,bq=16,out=f32")},
     {"dv", TNI_TEMPLATES("b=2,h=2,l=70,d=48,dv=72,bq=32", "b=1,h=2,l=?q<60>,d=64,dv=32,bq=16")},
     {"strides",
      TNI_TEMPLATES("b=2,h=2,l=33,d=48,bq=16,layout=blhd", "b=1,h=2,l=9,d=24,bq=4,sq=864;432;48;2",
