@@ -210,7 +210,7 @@ static void fill_bias(const sheet *s, char *to)
 {
     const tni_at_back_set *set = s->pass->set;
     for (int64_t r = 0; r < s->tile->rows; r++) {
-        tni_at_back_bias bias;
+        tni_at_back_bias bias = {0};
         read_bias(s, r, &bias);
         for (int64_t j = 0; j < s->keys; j++)
             tni_at_back_put(set, to, j * TNI_AT_SLOPE_ROW + r,
@@ -300,7 +300,7 @@ static void add_dq_seen(const sheet *s, char *memory, const char *desk)
 {
     const tni_at_back_set *set = s->pass->set;
     for (int64_t r = 0; r < s->tile->rows; r++) {
-        tni_at_back_bias bias;
+        tni_at_back_bias bias = {0};
         read_bias(s, r, &bias);
         for (int64_t from = 0, to; from < s->keys; from = to) {
             const bool excluded = is_nothing(set, &bias, from);

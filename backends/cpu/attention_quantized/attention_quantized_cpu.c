@@ -59,9 +59,7 @@ static uint64_t size_workspace(const tn_kernel_row *row, const tn_query *query)
 
 static tn_status run_quantized(const tn_run *run, tn_error *err)
 {
-    (void)err;
-    tni_aq_forward(set_of(run->row), run);
-    return TN_OK;
+    return tni_aq_forward(set_of(run->row), run, err);
 }
 
 /* Operations and bytes per microsecond of a core. */

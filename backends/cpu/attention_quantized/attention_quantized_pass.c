@@ -3,6 +3,7 @@
 #include "../attention/attention_share.h"
 #include "../shared/sizes.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 /* Maximum bytes of the packed units of a wave; one unit may have more. */
@@ -23,15 +24,15 @@ typedef struct plan {
     int64_t first; /* the first of them */
 } plan;
 
-/* Gives out addresses one after the other, aligned to cache lines; measures if `at` is NULL. */
+/* Gives out addresses one after the other, aligned to cache lines. From 0 it only measures. */
 typedef struct cursor {
-    char *at;
+    uintptr_t at;
     int64_t bytes;
 } cursor;
 
 static void *reserve(cursor *c, int64_t bytes)
 {
-    char *found = c->at ? c->at + c->bytes : NULL;
+    void *found = (void *)(c->at + (uintptr_t)c->bytes);
     c->bytes += line(bytes);
     return found;
 }
@@ -142,7 +143,7 @@ typedef struct keys {
 
 static keys keys_at(const plan *p, int64_t n)
 {
-    cursor c = {.at = p->packed + n * p->unit_bytes};
+    cursor c = {.at = (uintptr_t)(p->packed + n * p->unit_bytes)};
     keys out = {.b = (p->first + n) / p->sizes.at->groups,
                 .group = (p->first + n) % p->sizes.at->groups,
                 .unit = reserve_unit(p, &c)};
@@ -153,7 +154,7 @@ static keys keys_at(const plan *p, int64_t n)
 
 static tni_aq_tile tile_at(const plan *p, int64_t slot)
 {
-    cursor c = {.at = p->tasks + slot * p->slot_bytes};
+    cursor c = {.at = (uintptr_t)(p->tasks + slot * p->slot_bytes)};
     return reserve_tile(p, &c);
 }
 
@@ -348,13 +349,16 @@ static void tile_item(void *user, int64_t item, int64_t slot)
         finish_row(&t, r, &out);
 }
 
-void tni_aq_forward(const tni_aq_set *set, const tn_run *run)
+tn_status tni_aq_forward(const tni_aq_set *set, const tn_run *run, tn_error *err)
 {
-    plan p;
-    for (int32_t threads = run->threads > 1 ? run->threads : 1; threads > 0; threads--) {
-        if (make_plan(set, run->op, run, threads, &p) && bytes_of(&p) <= run->workspace_bytes)
-            break;
-    }
+    plan p = {0};
+    bool fits = false;
+    for (int32_t threads = (int32_t)most(run->threads, 1); threads > 0 && !fits; threads--)
+        fits = make_plan(set, run->op, run, threads, &p) && bytes_of(&p) <= run->workspace_bytes;
+    if (!fits)
+        return tn_fail(err, TN_INTERNAL, 0, run->row->name,
+                       "expected the workspace of one thread, got %" PRIu64 " bytes",
+                       run->workspace_bytes);
     const int64_t shared = p.sizes.at->heads / most(1, p.sizes.at->groups);
     p.tasks = run->workspace;
     p.packed = p.tasks + p.slots * p.slot_bytes;
@@ -365,4 +369,5 @@ void tni_aq_forward(const tni_aq_set *set, const tn_run *run)
         tni_at_share(run, p.slots, units * p.sizes.steps, pack_item, &p);
         tni_at_share(run, p.slots, units * shared * p.tiles, tile_item, &p);
     }
+    return TN_OK;
 }

@@ -100,6 +100,6 @@ typedef struct tni_aq_row {
 /* Bytes of workspace for this number of threads; UINT64_MAX: overflow. */
 uint64_t tni_aq_workspace(const tni_aq_set *set, const tn_op *op, int32_t threads);
 
-void tni_aq_forward(const tni_aq_set *set, const tn_run *run);
+tn_status tni_aq_forward(const tni_aq_set *set, const tn_run *run, tn_error *err);
 
 #endif
