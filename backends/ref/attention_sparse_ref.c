@@ -14,9 +14,9 @@ typedef struct job {
     const tni_ref_element *element[TN_ATTENTION_SPARSE_OPERANDS];
 } job;
 
-/* A query, and the visible keys by position. */
+/* A query, by its slot and its token, and the visible keys by position. */
 typedef struct query {
-    int64_t b, h, group, i;
+    int64_t b, h, group, slot, i;
     int64_t first, end;
 } query;
 
@@ -49,13 +49,13 @@ static long double score_of(const job *j, const query *q, int64_t key)
 /* The visible keys of a query, one after the other. */
 typedef struct keys {
     tn_sparse_row row;
-    int64_t at, end; /* of the current block */
+    int64_t at, end; /* slots of the current block */
 } keys;
 
 static keys keys_of(const job *j, const query *q)
 {
     keys k = {.at = 0, .end = 0};
-    tn_attention_sparse_row(j->run, q->b, q->h, q->i / j->sparse->block_queries, &k.row);
+    tn_attention_sparse_row(j->run, q->b, q->h, q->slot / j->sparse->block_queries, &k.row);
     return k;
 }
 
@@ -63,9 +63,10 @@ static keys keys_of(const job *j, const query *q)
 static int64_t next_key(const job *j, const query *q, keys *k)
 {
     for (;;) {
-        for (; k->at < k->end; k->at++) {
-            if (k->at >= q->first && k->at < q->end)
-                return k->at++;
+        while (k->at < k->end) {
+            const int64_t key = tn_attention_sparse_token(j->run, q->b, k->at++);
+            if (key >= q->first && key < q->end)
+                return key;
         }
         const int64_t block = tn_attention_sparse_next(&k->row);
         if (block < 0)
@@ -131,14 +132,26 @@ static void write_lse(const job *j, const query *q, const total *t)
             0);
 }
 
+static int64_t slots_of_queries(const tn_op *op)
+{
+    return op->operand[TN_ATTENTION_SPARSE_ORDER].dtype == TN_DTYPE_NONE
+               ? TN_PARAMS(op, attention_sparse)->at.queries
+               : tn_attention_sparse_slots(op);
+}
+
 static void compute_queries(void *user, int64_t first, int64_t end)
 {
     const job *j = user;
     const tn_attention_op *at = &j->sparse->at;
+    const bool ordered = j->run->op->operand[TN_ATTENTION_SPARSE_ORDER].dtype != TN_DTYPE_NONE;
+    const int64_t slots = slots_of_queries(j->run->op);
     for (int64_t n = first; n < end; n++) {
-        query q = {.b = n / at->queries / at->heads,
-                   .h = n / at->queries % at->heads,
-                   .i = n % at->queries};
+        query q = {.b = n / slots / at->heads, .h = n / slots % at->heads, .slot = n % slots};
+        const int64_t block = q.slot / j->sparse->block_queries;
+        if (ordered && q.slot - block * j->sparse->block_queries >=
+                           tn_attention_sparse_size(j->run, q.b, block))
+            continue;
+        q.i = tn_attention_sparse_token(j->run, q.b, q.slot);
         q.group = q.h / (at->heads / at->groups);
         const int64_t seen = tn_attention_seen(at, q.i, at->queries, at->keys, &q.first);
         q.end = q.first + seen;
@@ -154,14 +167,22 @@ static tn_status run_sparse(const tn_run *run, tn_error *err)
 {
     job j = {.run = run, .sparse = TN_PARAMS(run->op, attention_sparse)};
     const tn_attention_op *at = &j.sparse->at;
-    const tn_status status = tn_attention_sparse_check(run, err);
+    tn_status status = tn_attention_sparse_check(run, err);
+    if (!status)
+        status = tn_attention_sparse_check_order(run, run->workspace, err);
     if (status)
         return status;
     for (int32_t o = 0; o < TN_ATTENTION_SPARSE_OPERANDS; o++)
         j.element[o] = tni_ref_operand_element(run->op, o);
-    tni_ref_share(run, at->batch * at->heads * at->queries, 3 * at->size * (at->keys + 1),
-                  compute_queries, &j);
+    tni_ref_share(run, at->batch * at->heads * slots_of_queries(run->op),
+                  3 * at->size * (at->keys + 1), compute_queries, &j);
     return TN_OK;
+}
+
+static uint64_t size_workspace(const tn_kernel_row *row, const tn_query *of)
+{
+    (void)row;
+    return of->op->operand[TN_ATTENTION_SPARSE_ORDER].dtype ? tn_attention_sparse_marks(of->op) : 0;
 }
 
 const tn_kernel_row tni_ref_attention_sparse = {
@@ -177,9 +198,10 @@ const tn_kernel_row tni_ref_attention_sparse = {
                TN_ATTENTION_SPARSE_USES_LISTS | TN_ATTENTION_SPARSE_USES_SIZES |
                TN_ATTENTION_SPARSE_USES_GROUPS | TN_ATTENTION_SPARSE_USES_LSE |
                TN_ATTENTION_SPARSE_USES_VALUE_SIZE | TN_ATTENTION_SPARSE_USES_STRIDES |
-               TN_ATTENTION_SPARSE_USES_OUT_DTYPE,
+               TN_ATTENTION_SPARSE_USES_OUT_DTYPE | TN_ATTENTION_SPARSE_USES_ORDER,
     .flops_per_us = 100,
     .bytes_per_us = 500,
     .overhead_us = 1,
+    .workspace = size_workspace,
     .run = run_sparse,
 };

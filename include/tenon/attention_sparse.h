@@ -18,9 +18,18 @@ TN_BEGIN_DECLS
  * that block n of the queries sees are the entries of `blocks` from starts[n] up to, not including,
  * starts[n + 1], in ascending order; `starts` broadcasts to [batch, heads, query blocks + 1].
  * block_sizes broadcasts to [batch, key blocks]: the number of valid keys of each block; its other
- * keys are excluded. module/op/attention_sparse.h specifies the computation.
+ * keys are excluded.
  *
- * Lists and sizes are checked when the kernel runs on a processor: wrong ones fail with
+ * With `order`, blocks are of slots instead: `order`, i32 and broadcast to [batch, slots], is the
+ * token of each slot, a row of q, k, v, out and lse, for queries and for keys. So tokens need not be
+ * copied into the order of the blocks. q and k have as many tokens, block_queries is block_keys, and
+ * there is no mask. block_sizes says how many slots of each block are in use, its first ones, also
+ * for queries. Each token has exactly one slot in use; the entries of the others are tokens, too,
+ * which are read but have no effect.
+ *
+ * module/op/attention_sparse.h specifies the computation.
+ *
+ * Lists, sizes and orders are checked when the kernel runs on a processor: wrong ones fail with
  * TN_INVALID_ARGUMENT, and nothing is written. A GPU's kernels do not check them, so that a call
  * never waits and a graph can record it: they read nothing outside of the operands, but their
  * results are then unspecified.
@@ -36,6 +45,7 @@ typedef struct tn_attention_sparse_args {
     const tn_tensor *starts;      /* i32 */
     const tn_tensor *blocks;      /* i32 [entries] */
     const tn_tensor *block_sizes; /* i32; NULL: all keys exist */
+    const tn_tensor *order;       /* i32; NULL: slots are tokens */
     double scale;                 /* 0: 1 / sqrt(size), unless TN_ATTENTION_SET_SCALE is in `set` */
     int64_t block_queries;        /* at least 1 */
     int64_t block_keys;

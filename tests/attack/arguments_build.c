@@ -292,7 +292,7 @@ static void build_merge(call *c)
     memcpy(c->args, &args, sizeof args);
 }
 
-/* Lists are of random numbers: nearly all of them are refused. */
+/* Lists and orders are of random numbers: nearly all of them are refused. */
 static void build_sparse(call *c)
 {
     attention_sizes s = random_attention(c->dice);
@@ -311,6 +311,7 @@ static void build_sparse(call *c)
         .block_mask = lists ? NULL : add_operand(c, TN_BOOL, 2, mask, false),
         .starts = lists ? add_operand(c, TN_I32, 1, starts, false) : NULL,
         .blocks = lists ? add_operand(c, TN_I32, 1, entries, false) : NULL,
+        .order = dice_one_in(c->dice, 4) ? add_operand(c, TN_I32, 1, &s.l, false) : NULL,
         .block_queries = block,
         .block_keys = block,
         .mask = (int32_t)dice_range(c->dice, 0, 2)};
@@ -494,11 +495,12 @@ static const operator_facts operators[] = {
      .fields = {T(attention_sparse, q), T(attention_sparse, k), T(attention_sparse, v),
                 T(attention_sparse, out), T(attention_sparse, lse), T(attention_sparse, block_mask),
                 T(attention_sparse, starts), T(attention_sparse, blocks),
-                T(attention_sparse, block_sizes), F64(attention_sparse, scale),
-                I64(attention_sparse, block_queries), I64(attention_sparse, block_keys),
-                I64(attention_sparse, window_left), I64(attention_sparse, window_right),
-                I32(attention_sparse, mask), I32(attention_sparse, layout),
-                I32(attention_sparse, set), I32(attention_sparse, reserved)}},
+                T(attention_sparse, block_sizes), T(attention_sparse, order),
+                F64(attention_sparse, scale), I64(attention_sparse, block_queries),
+                I64(attention_sparse, block_keys), I64(attention_sparse, window_left),
+                I64(attention_sparse, window_right), I32(attention_sparse, mask),
+                I32(attention_sparse, layout), I32(attention_sparse, set),
+                I32(attention_sparse, reserved)}},
     {OPERATOR(attention_sparse_backward, build_sparse_backward),
      .fields = {T(attention_sparse_backward, q),
                 T(attention_sparse_backward, k),

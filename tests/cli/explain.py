@@ -248,7 +248,7 @@ class Fields(Case):
                            "b=1,h=1,l=4,d=4,page=4"],
              "attention-backward": ["b=1,h=1,l=4,d=4,mask=additive"], "attention-merge": ["b=1,h=1,l=4,d=4,lse=1"],
              "attention-quantized": ["h=1,l=4,d=4,lse=1"],
-             "attention-sparse": ["h=1,l=4,d=4,bq=2,sizes=1,lse=1", "h=1,l=4,d=4,bq=2,entries=2"],
+             "attention-sparse": ["h=1,l=4,d=4,bq=2,sizes=1,slots=4,lse=1", "h=1,l=4,d=4,bq=2,entries=2"],
              "attention-sparse-backward": ["h=1,l=4,d=4,bq=2,sizes=1", "h=1,l=4,d=4,bq=2,entries=2"]}
 
     def setUp(self):

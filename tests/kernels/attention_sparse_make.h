@@ -34,15 +34,31 @@ static inline bool is_listed(const call *c, int64_t b, int64_t h, int64_t n, int
     return false;
 }
 
+/* The slot in use whose token is i; without an order, i. */
+static inline int64_t slot_of(const call *c, int64_t b, int64_t i)
+{
+    const tn_attention_sparse_op *op = TN_PARAMS(&c->op, attention_sparse);
+    const operand *order = &c->o[TN_ATTENTION_SPARSE_ORDER];
+    const operand *sizes = &c->o[TN_ATTENTION_SPARSE_SIZES];
+    const int64_t slots = order->layout.dtype ? order->layout.shape[1] : 0;
+    for (int64_t slot = 0; slot < slots; slot++) {
+        const int64_t block = b * op->key_blocks + slot / op->block_keys;
+        const bool used = !sizes->layout.dtype || slot % op->block_keys < get_i32(sizes, block);
+        if (used && get_i32(order, b * slots + slot) == i)
+            return slot;
+    }
+    return i;
+}
+
 static inline bool sees(const call *c, int64_t b, int64_t h, int64_t i, int64_t j)
 {
     const tn_attention_sparse_op *op = TN_PARAMS(&c->op, attention_sparse);
     const operand *sizes = &c->o[TN_ATTENTION_SPARSE_SIZES];
-    const int64_t block = j / op->block_keys;
-    if (sizes->layout.dtype && j % op->block_keys >= get_i32(sizes, b * op->key_blocks + block))
+    const int64_t slot = slot_of(c, b, j), block = slot / op->block_keys;
+    if (sizes->layout.dtype && slot % op->block_keys >= get_i32(sizes, b * op->key_blocks + block))
         return false;
     return place_is_seen(&op->at, i, j, op->at.queries, op->at.keys) &&
-           is_listed(c, b, h, i / op->block_queries, block);
+           is_listed(c, b, h, slot_of(c, b, i) / op->block_queries, block);
 }
 
 /* Lists with the blocks of a random mask. */

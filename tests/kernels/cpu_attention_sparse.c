@@ -5,6 +5,61 @@
 static const int32_t results[] = {TN_ATTENTION_SPARSE_OUT, TN_ATTENTION_SPARSE_LSE};
 enum { RESULTS = 2 };
 
+/* Slots for all tokens and `empty` more, a random permutation of the tokens. */
+static void put_order(call *c, int64_t empty)
+{
+    const tn_attention_sparse_op *op = TN_PARAMS(&c->op, attention_sparse);
+    const int64_t slots = op->at.keys + empty, shape[] = {op->at.batch, slots};
+    const int64_t counts[] = {op->at.batch, op->key_blocks};
+    operand *order = &c->o[TN_ATTENTION_SPARSE_ORDER], *sizes = &c->o[TN_ATTENTION_SPARSE_SIZES];
+    *order = make(TN_I32, 2, shape, dice(2) ? DENSE : SPREAD);
+    if (empty > 0)
+        *sizes = make(TN_I32, 2, counts, DENSE);
+    for (int64_t b = 0; b < op->at.batch; b++) {
+        int64_t left = op->at.keys, token = 0;
+        const int64_t step = op->at.keys % 7 ? 7 : 1, from = (int64_t)dice((uint64_t)left);
+        for (int64_t n = 0; n < op->key_blocks; n++) {
+            const int64_t first = n * op->block_keys, after = slots - first - op->block_keys;
+            const int64_t most = after < 0 ? slots - first : op->block_keys;
+            const int64_t least = left > after && after > 0 ? left - after : after > 0 ? 0 : left;
+            const int64_t up = most < left ? most : left;
+            const int64_t size = least + (int64_t)dice((uint64_t)(up - least) + 1);
+            if (empty > 0)
+                put_i32(sizes, b * op->key_blocks + n, size);
+            for (int64_t i = 0; i < most; i++)
+                put_i32(order, b * slots + first + i,
+                        i < (empty > 0 ? size : most) ? (from + step * token++) % op->at.keys : 0);
+            left -= size;
+        }
+    }
+}
+
+/* Blocks of slots, in an order of the tokens. */
+static call roll_ordered(tn_dtype dtype, int64_t most)
+{
+    const int64_t length = roll_size(most), size = roll_size(130);
+    const int64_t groups = 1 + (int64_t)dice(2), heads = groups * (1 + (int64_t)dice(3));
+    call c = call_of(dtype, 1 + (int64_t)dice(2), heads, groups, length, length, size, size);
+    const tn_attention_op at = *TN_PARAMS(&c.op, attention);
+    const int64_t block = 1 + (int64_t)dice((uint64_t)length + 20);
+    const int64_t empty = dice(3) ? (int64_t)dice(3 * (uint64_t)block) : 0;
+    const int64_t blocks = blocks_of(length + empty, block);
+    c.op.kind = TN_OP_ATTENTION_SPARSE;
+    c.op.count = TN_ATTENTION_SPARSE_OPERANDS;
+    *sparse_of(&c) = (tn_attention_sparse_op){at, block, block, blocks, blocks};
+    sparse_of(&c)->at.left = sparse_of(&c)->at.right = -1;
+    sparse_of(&c)->at.shift = 0;
+    put_order(&c, empty);
+    put_lists(&c);
+    return c;
+}
+
+/* Blocks of tokens, or of slots. */
+static call roll_any(tn_dtype dtype, int64_t most)
+{
+    return dice(4) == 0 ? roll_ordered(dtype, most) : roll_sparse(dtype, most);
+}
+
 /* The same result by the definition: a loop over all keys for each query. Q, K and V are shared. */
 static void define(const call *c, call *out)
 {
@@ -84,7 +139,7 @@ static void any_problem_is_as_defined(void **state)
     (void)state;
     (void)find_rows_of(TN_OP_ATTENTION_SPARSE, all, 0, 0);
     for (int turn = 0; turn < turns; turn++) {
-        call c = roll_sparse(all[dice(4)], turn % 20 ? 100 : 500);
+        call c = roll_any(all[dice(4)], turn % 20 ? 100 : 500);
         check(&c, 1 + (int32_t)dice(3));
         call_drop(&c);
     }
@@ -104,7 +159,7 @@ static void threads_change_no_bit(void **state)
     (void)state;
     (void)find_rows_of(TN_OP_ATTENTION_SPARSE, all, 0, 0);
     for (int turn = 0; turn < (test_reduced() ? 4 : 8); turn++) {
-        call one = roll_sparse(all[turn % 4], 700), many = twin_of(&one, results, RESULTS);
+        call one = roll_any(all[turn % 4], 700), many = twin_of(&one, results, RESULTS);
         for (int n = 0; n < row_count; n++) {
             compute_by(rows[n], &one, 1);
             compute_by(rows[n], &many, 4);
@@ -121,7 +176,7 @@ static void excluded_keys_change_nothing(void **state)
     (void)state;
     (void)find_rows_of(TN_OP_ATTENTION_SPARSE, all, 0, 0);
     for (int turn = 0; turn < (test_reduced() ? 8 : 24); turn++) {
-        call c = roll_sparse(all[dice(4)], 140), bad = twin_of(&c, results, RESULTS);
+        call c = roll_any(all[dice(4)], 140), bad = twin_of(&c, results, RESULTS);
         const tn_attention_op *at = &sparse_of(&c)->at;
         for (int32_t o = TN_ATTENTION_SPARSE_K; o <= TN_ATTENTION_SPARSE_V; o++) {
             const tn_layout *of = &c.o[o].layout;

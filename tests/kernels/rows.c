@@ -131,6 +131,8 @@ static const char *const sparses[] = {
     "b=1,h=1,l=300,d=128,bq=128,bk=64,mask=causal",
     "b=1,h=2,l=9,d=24,bq=4,out=f32",
     "b=1,h=2,lq=7,lk=0,d=24,bq=4,lse=1",
+    "b=2,h=4,hk=2,l=60,d=24,bq=16,entries=30,sizes=1,slots=75,lse=1",
+    "b=2,h=1,l=90,d=64,bq=32,slots=90,layout=blhd,sorder=0;1",
     NULL,
 };
 static const char *const sparse_gradients[] = {

@@ -211,6 +211,27 @@ def test_attention_sparse(random):
         tenon.attention_sparse(q, k, v, block=8, mask=seen)
 
 
+def test_attention_sparse_in_an_order(random):
+    """Blocks of slots, some of them empty, against copies in the order of the slots."""
+    q, k, v = (normal(random, 2, 3, 30, 16) for _ in range(3))
+    order, sizes = numpy.zeros(40, "int32"), numpy.array([8, 6, 0, 8, 8], "int32")
+    valid = (numpy.arange(8) < sizes[:, None]).reshape(-1)
+    order[valid] = random.permutation(30)
+    seen = random.random((3, 5, 5)) < 0.6
+    copies = [x[:, :, order] for x in (q, k, v)]
+    wanted = tenon.attention_sparse(*copies, seen, block=8, block_sizes=sizes)
+    out, lse = tenon.attention_sparse(q, k, v, seen, block=8, block_sizes=sizes, order=order, lse=True)
+    numpy.testing.assert_array_equal(out[:, :, order[valid]], wanted[:, :, valid])
+    assert lse.shape == (2, 3, 30)
+    assert "sizes=1,slots=40" in tenon.explain(tenon.attention_sparse, q, k, v, seen, block=8, block_sizes=sizes, order=order).problem
+    order[0] = order[1]
+    with pytest.raises(tenon.errors.InvalidArgumentError, match=r"order\[0\]\[1\]: expected each token once"):
+        tenon.attention_sparse(q, k, v, seen, block=8, block_sizes=sizes, order=order)
+    order[0] = 30
+    with pytest.raises(tenon.errors.InvalidArgumentError, match=r"order\[0\]\[0\]: expected 0 to 29, a token, got 30"):
+        tenon.attention_sparse(q, k, v, seen, block=8, block_sizes=sizes, order=order)
+
+
 def off(out, wanted):
     """The mean error, relative to the mean size."""
     return numpy.abs(out - wanted).mean() / numpy.abs(wanted).mean()

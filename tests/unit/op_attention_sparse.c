@@ -4,7 +4,7 @@
  * unit.stack: OPERATOR(attention_sparse, .q = &q, .k = &k, .v = &v, .out = &attended, .block_mask = &every_block, .block_queries = 32, .block_keys = 32) */
 #include "ops_elementwise.h"
 
-static piece q, k, v, out, lse, mask, starts, blocks, sizes;
+static piece q, k, v, out, lse, mask, starts, blocks, sizes, order;
 
 #define PLAIN  .q = &q.tensor, .k = &k.tensor, .v = &v.tensor, .out = &out.tensor
 #define MASKED PLAIN, .block_mask = &mask.tensor, .block_queries = 3, .block_keys = 2
@@ -24,6 +24,13 @@ static void make_pieces(void)
     (void)DENSE(&blocks, 28672, TN_I32, 17);
     (void)DENSE(&sizes, 32768, TN_I32, 2, 3);
 }
+
+/* Queries and keys of five tokens, and three blocks of two slots. */
+#define ORDERED                                                            \
+    .q = DENSE(&q, 0, TN_F32, 2, 6, 5, 8), .k = &k.tensor, .v = &v.tensor, \
+    .out = DENSE(&out, 12288, TN_F32, 2, 6, 5, 8), .block_queries = 2,     \
+    .block_mask = DENSE(&mask, 20480, TN_BOOL, 3, 3), .block_keys = 2
+#define SIZED ORDERED, .block_sizes = &sizes.tensor
 
 static const tn_attention_sparse_op *sparse_of(const tn_op *op)
 {
@@ -83,6 +90,42 @@ static void arguments_are_checked(void **state)
     expect_refused("attention-sparse:f32:h=1,l=4,d=4,bq=2,sizes=2", "sizes: expected 0 or 1");
     expect_refused("attention-sparse:f32:h=1,l=4,d=4,bq=2,mask=bool",
                    "mask: expected none, causal");
+}
+
+static void orders_are_checked(void **state)
+{
+    (void)state;
+    make_pieces();
+    (void)DENSE(&order, 36864, TN_I32, 6);
+    REFUSED(attention_sparse, "block_keys: expected 3, block_queries, with order; got 2",
+            .q = &q.tensor, .k = DENSE(&k, 4096, TN_F32, 2, 6, 4, 8),
+            .v = DENSE(&v, 8192, TN_F32, 2, 6, 4, 8), .out = &out.tensor,
+            .block_mask = &mask.tensor, .block_queries = 3, .block_keys = 2,
+            .order = &order.tensor);
+    make_pieces();
+    REFUSED(attention_sparse, "k: expected 4, the queries of q, with order; got 5", MASKED,
+            .order = &order.tensor);
+    make_pieces();
+    REFUSED(attention_sparse, "mask: expected none with order, got one", SIZED,
+            .order = &order.tensor, .mask = TN_MASK_CAUSAL);
+    REFUSED(attention_sparse, "order: expected at least 5 slots, one for each token of q; got 4",
+            SIZED, .order = DENSE(&order, 36864, TN_I32, 4));
+    REFUSED(attention_sparse,
+            "order: expected 5 slots, one for each token of q, without block_sizes; got 6", ORDERED,
+            .order = DENSE(&order, 36864, TN_I32, 6));
+    REFUSED(attention_sparse, "order: expected the dimensions [batch, slots] or [slots], got none",
+            SIZED, .order = piece_at(&order, 36864, TN_I32, LIST(-1), NULL));
+    REFUSED(attention_sparse, "order: ", SIZED, .order = DENSE(&order, 36864, TN_I32, 3, 6));
+    REFUSED(attention_sparse, "order: expected i32 for q of f32, got i64", SIZED,
+            .order = DENSE(&order, 36864, TN_I64, 6));
+    TEXT(attention_sparse,
+         "attention-sparse:f32:b=2,h=6,l=5,d=8,bq=2,sizes=1,slots=6,smask=0;0;3;1,sorder=0;1",
+         SIZED, .order = DENSE(&order, 36864, TN_I32, 6));
+    assert_int_equal(problem.op.uses, TN_ATTENTION_SPARSE_USES_MASK |
+                                          TN_ATTENTION_SPARSE_USES_SIZES |
+                                          TN_ATTENTION_SPARSE_USES_ORDER);
+    expect_refused("attention-sparse:f32:h=1,l=4,d=4,bq=2,slots=5", "order: expected 4 slots");
+    expect_refused("attention-sparse:f32:h=1,lq=4,lk=5,d=4,bq=2,slots=5", "k: expected 4");
 }
 
 static void problems_have_a_text(void **state)
@@ -183,6 +226,45 @@ static void calls_give_what_a_mask_gives(void **state)
     }
 }
 
+/* Tokens in the order of the slots and tokens that are copied into this order have the same bits. */
+static void an_order_replaces_copies(void **state)
+{
+    (void)state;
+    static const int64_t shape[] = {1, HEADS, LENGTH, SIZE, -1};
+    static float copies[3][HEADS * LENGTH * SIZE], copied[HEADS * LENGTH * SIZE];
+    static int32_t tokens[LENGTH];
+    piece block, table;
+    tn_error err = {0};
+    roll_numbers();
+    for (int32_t i = 0; i < LENGTH; i++)
+        tokens[i] = (i * 26 + 7) % LENGTH;
+    for (int n = 0; n < 3; n++) {
+        for (int i = 0; i < HEADS * LENGTH; i++)
+            memcpy(&copies[n][(size_t)i * SIZE],
+                   &numbers[n][(size_t)(i / LENGTH * LENGTH + tokens[i % LENGTH]) * SIZE],
+                   SIZE * sizeof(float));
+    }
+    const tn_tensor *list = tensor_of(&block, listed, TN_BOOL, LIST(HEADS, ROWS, ROWS, -1));
+    for (int ordered = 0; ordered < 2; ordered++) {
+        float(*from)[HEADS * LENGTH * SIZE] = ordered ? numbers : copies;
+        if (tn_attention_sparse(
+                NULL,
+                TN_ARGS(attention_sparse, .q = tensor_of(&q, from[0], TN_F32, shape),
+                        .k = tensor_of(&k, from[1], TN_F32, shape),
+                        .v = tensor_of(&v, from[2], TN_F32, shape),
+                        .out = tensor_of(&out, ordered ? found : copied, TN_F32, shape),
+                        .block_mask = list, .block_queries = QUERIES, .block_keys = QUERIES,
+                        .order =
+                            ordered ? tensor_of(&table, tokens, TN_I32, LIST(LENGTH, -1)) : NULL),
+                &err))
+            fail_msg("%s", err.message);
+    }
+    for (int i = 0; i < HEADS * LENGTH; i++)
+        assert_memory_equal(&copied[(size_t)i * SIZE],
+                            &found[(size_t)(i / LENGTH * LENGTH + tokens[i % LENGTH]) * SIZE],
+                            SIZE * sizeof(float));
+}
+
 static void calls_are_explained_and_prepared(void **state)
 {
     (void)state;
@@ -201,8 +283,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arguments_are_checked),
+        cmocka_unit_test(orders_are_checked),
         cmocka_unit_test(problems_have_a_text),
         cmocka_unit_test(calls_give_what_a_mask_gives),
+        cmocka_unit_test(an_order_replaces_copies),
         cmocka_unit_test(calls_are_explained_and_prepared),
     };
     return run_suite("unit.op_attention_sparse", tests);

@@ -50,6 +50,7 @@ void tni_at_read(const tn_op *op, const tn_run *run, tni_at_problem *out)
                             .dv = side_of(op, run, TN_ATTENTION_BACKWARD_DV),
                             .sharers = at->groups > 0 ? at->heads / at->groups : 0,
                             .units = at->batch * at->groups};
+    out->ordered = sparse && op->operand[TN_ATTENTION_SPARSE_ORDER].dtype != TN_DTYPE_NONE;
     out->packed =
         op->kind == TN_OP_ATTENTION && op->operand[TN_ATTENTION_STARTS_Q].dtype != TN_DTYPE_NONE;
     out->natural = at->softcap != 0 || (out->mask.dtype && out->mask.dtype != TN_BOOL) ||
@@ -70,7 +71,7 @@ char *tni_at_key(const tni_at_problem *p, const tni_at_unit *unit, const tni_at_
                  int64_t j)
 {
     const int64_t page = p->at->page;
-    int64_t batch = unit->in.batch, row = unit->in.first_key + j;
+    int64_t batch = unit->in.batch, row = unit->in.first_key + tni_at_token(unit, j);
     if (page > 0) {
         (void)tn_attention_page(p->run, unit->b, j / page, &batch, NULL);
         row = j % page;
@@ -84,7 +85,9 @@ void tni_at_keys(const tni_at_problem *p, const tni_at_unit *unit, const tni_at_
     const int64_t page = p->at->page;
     for (int64_t n = 0; n < count;) {
         const char *at = tni_at_key(p, unit, side, j + n);
-        int64_t end = page > 0 ? least(count, n + page - (j + n) % page) : count;
+        int64_t end = page > 0      ? least(count, n + page - (j + n) % page)
+                      : unit->order ? n + 1
+                                    : count;
         for (; n < end; n++, at += side->row)
             out[n] = at;
     }

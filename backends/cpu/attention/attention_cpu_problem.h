@@ -29,6 +29,7 @@ typedef struct tni_at_problem {
     int64_t sharers;              /* heads of a group */
     int64_t units;
     bool packed;  /* sequences are concatenated, each with its own number of queries */
+    bool ordered; /* units have an `order` */
     bool natural; /* scores are not just products times a positive number: softcap, float mask */
     bool excludes_keys; /* keys may not count for some rows: mask, window, dropout, listed blocks */
 } tni_at_problem;
@@ -36,6 +37,10 @@ typedef struct tni_at_problem {
 typedef struct tni_at_unit {
     tn_sequence in;
     int64_t b, group;
+    /* attention-sparse: of slot 0, an i32: the query and the key that a slot is; NULL: slots are
+     * queries and keys. */
+    const char *order;
+    int64_t order_step; /* bytes */
     int64_t rows;
     int64_t from, to; /* keys that any row sees by position */
 } tni_at_unit;
@@ -59,13 +64,23 @@ static inline int64_t tni_at_head_of(const tni_at_problem *problem, const tni_at
     return unit->group * problem->sharers + row % problem->sharers;
 }
 
+/* The query or key of a slot. */
+static inline int64_t tni_at_token(const tni_at_unit *unit, int64_t slot)
+{
+    int32_t token;
+    if (!unit->order)
+        return slot;
+    memcpy(&token, unit->order + slot * unit->order_step, sizeof token);
+    return token;
+}
+
 /* Address of the first element of a row of q, out, dout or dq, or of a row's element of lse. */
 static inline char *tni_at_row(const tni_at_problem *problem, const tni_at_unit *unit,
                                const tni_at_side *side, int64_t row)
 {
     return side->data + unit->in.batch * side->batch +
            tni_at_head_of(problem, unit, row) * side->head +
-           (unit->in.first_query + tni_at_query_of(problem, row)) * side->row;
+           (unit->in.first_query + tni_at_token(unit, tni_at_query_of(problem, row))) * side->row;
 }
 
 /* Address of the first element of key j's row of k, v, dk or dv. */

@@ -39,11 +39,11 @@ void tni_at_state_clear(const tni_at_set *set, int64_t rows, const tni_at_state 
     memset(state->values, 0, (size_t)(rows * state->value_row * set->real));
 }
 
-/* Q is read in place if its rows are contiguous and follow each other, and each row of the unit is
- * a row of Q. */
+/* Q is read in place if its rows are contiguous and follow each other, and row r of the unit is row
+ * r of Q. */
 static bool q_stays(const tni_at_set *set, const tni_at_problem *p)
 {
-    return set->in_place && p->sharers == 1 && p->q.element == p->q.size &&
+    return set->in_place && p->sharers == 1 && !p->ordered && p->q.element == p->q.size &&
            p->q.row == p->at->size * p->q.size;
 }
 

@@ -10,11 +10,13 @@
 /* Maximum pieces of keys that one step visits. */
 enum { PIECES_MOST = 64 };
 
-/* The work of a run. A unit is a batch element's group of heads that share keys. */
+/* The work of a run. A unit is a batch element's group of heads that share keys. Rows and keys are
+ * slots; the problems' numbers of queries and keys are those of slots. */
 typedef struct plan {
     const tni_at_set *set;
     const tn_run *run;
     const tn_attention_sparse_op *sparse;
+    tn_attention_op at;  /* of slots */
     tni_at_problem keys; /* for packing */
     tni_at_problem rows; /* for steps: each head is a unit of its own */
     tni_at_layout layout;
@@ -30,11 +32,15 @@ static bool make_plan(const tni_at_set *set, const tn_op *op, const tn_run *run,
                       plan *out)
 {
     *out = (plan){.set = set, .run = run, .sparse = TN_PARAMS(op, attention_sparse)};
-    const tn_attention_op *at = &out->sparse->at;
+    const tn_attention_op *at = &out->at;
     tni_at_layout *l = &out->layout;
+    out->at = out->sparse->at;
+    tni_at_read(op, run, &out->keys);
+    if (out->keys.ordered)
+        out->at.queries = out->at.keys = tn_attention_sparse_slots(op);
     if (!tni_at_sizes_fit(at))
         return false;
-    tni_at_read(op, run, &out->keys);
+    out->keys.at = at;
     out->rows = out->keys;
     out->rows.sharers = 1;
     tni_at_layout_panels(set, &out->keys, l);
@@ -42,23 +48,30 @@ static bool make_plan(const tni_at_set *set, const tn_op *op, const tn_run *run,
     out->tiles = parts(block, (int64_t)set->rows * set->panels);
     l->task_rows = round_up(parts(block, out->tiles), set->whole);
     out->tiles = parts(block, l->task_rows);
-    out->items = out->rows.at->heads / most(1, at->groups) * out->sparse->query_blocks * out->tiles;
+    out->items = at->heads / most(1, at->groups) * out->sparse->query_blocks * out->tiles;
     tni_at_layout_desk(set, &out->rows, l);
     l->slots = least(most(1, threads), most(1, out->keys.units * most(out->items, l->pieces)));
     l->slot = l->desk;
     l->wave = most(1, least(out->keys.units, TNI_AT_WAVE_BYTES / most(1, l->packed)));
     l->bytes = l->slots * l->slot + l->wave * l->packed;
+    if (out->keys.ordered)
+        l->bytes = most(l->bytes, (int64_t)tn_attention_sparse_marks(op));
     return true;
 }
 
 static tni_at_unit unit_of(const plan *p, int64_t b, int64_t group)
 {
-    const tn_attention_op *at = &p->sparse->at;
-    return (tni_at_unit){.in = {b, 0, 0, at->queries, at->keys},
-                         .b = b,
-                         .group = group,
-                         .rows = at->queries,
-                         .to = at->keys};
+    const tn_attention_op *at = &p->at;
+    tni_at_unit unit = {.in = {b, 0, 0, at->queries, at->keys},
+                        .b = b,
+                        .group = group,
+                        .rows = at->queries,
+                        .to = at->keys};
+    if (p->keys.ordered) {
+        unit.order = tn_sparse_address_(p->run, TN_ATTENTION_SPARSE_ORDER, 4, b, 0, 0);
+        unit.order_step = p->run->op->operand[TN_ATTENTION_SPARSE_ORDER].stride[1] * 4;
+    }
+    return unit;
 }
 
 static tni_at_panels panels_of(const plan *p, int64_t unit)
@@ -73,7 +86,7 @@ static void pack_item(void *user, int64_t item, int64_t slot)
     const plan *p = user;
     const tni_at_layout *l = &p->layout;
     const int64_t unit = p->first + item / l->pieces, first = item % l->pieces * l->piece;
-    const tni_at_unit of = unit_of(p, unit / p->sparse->at.groups, unit % p->sparse->at.groups);
+    const tni_at_unit of = unit_of(p, unit / p->at.groups, unit % p->at.groups);
     const tni_at_panels to = panels_of(p, unit);
     tni_at_pack_panels(p->set, &p->keys, l, &of, first,
                        least(first + l->piece, parts(of.to, p->set->keys)), &to,
@@ -107,7 +120,7 @@ static void put_bias(const tni_at_set *set, char *to, int64_t first, int64_t end
 /* Writes the bias of a row: -infinity for keys outside the pieces and the row's window. */
 static void write_bias(const tile *t, const tni_at_step *s, int64_t row, char *to)
 {
-    const tn_attention_op *at = &t->plan->sparse->at;
+    const tn_attention_op *at = &t->plan->at;
     int64_t first;
     const int64_t seen = tn_attention_seen(at, row, at->queries, at->keys, &first);
     const int64_t end = first + seen;
@@ -120,7 +133,7 @@ static void write_bias(const tile *t, const tni_at_step *s, int64_t row, char *t
 /* Sets the step's bias, if one is needed. Rows whose positions do not matter share one. */
 static void set_bias(const tile *t, tni_at_step *s)
 {
-    const tn_attention_op *at = &t->plan->sparse->at;
+    const tn_attention_op *at = &t->plan->at;
     const bool window = at->left >= 0 || at->right >= 0;
     const bool whole =
         t->count == 1 && t->pieces[0].from == s->key && t->pieces[0].to == s->key + s->keys;
@@ -183,20 +196,27 @@ static void visit_blocks(tile *t, int64_t n)
     visit_pieces(t);
 }
 
+/* The end of the slots of block n of the queries that are in use. */
+static int64_t end_of_queries(const plan *p, int64_t b, int64_t n)
+{
+    const int64_t begin = n * p->sparse->block_queries;
+    return p->keys.ordered ? begin + tn_attention_sparse_size(p->run, b, n)
+                           : least(begin + p->sparse->block_queries, p->at.queries);
+}
+
 /* Computes a tile of a unit: the last ones first, because with a causal mask they see most. */
 static void tile_item(void *user, int64_t item, int64_t slot)
 {
     const plan *p = user;
     const tni_at_layout *l = &p->layout;
-    const tn_attention_op *at = &p->sparse->at;
+    const tn_attention_op *at = &p->at;
     const int64_t unit = p->first + item / p->items, heads = at->heads / at->groups;
     int64_t rest = p->items - 1 - item % p->items;
     const int64_t part = rest % p->tiles;
     rest /= p->tiles;
     const int64_t n = rest % p->sparse->query_blocks, head = rest / p->sparse->query_blocks;
     const int64_t begin = n * p->sparse->block_queries + part * l->task_rows;
-    const int64_t end =
-        least(least((n + 1) * p->sparse->block_queries, at->queries), begin + l->task_rows);
+    const int64_t end = least(end_of_queries(p, unit / at->groups, n), begin + l->task_rows);
     const tni_at_unit of = unit_of(p, unit / at->groups, unit % at->groups * heads + head);
     tile t = {.plan = p,
               .stack = {.set = p->set,
@@ -224,7 +244,9 @@ uint64_t tni_sparse_workspace(const tni_at_set *set, const tn_op *op, int32_t th
 tn_status tni_sparse_forward(const tni_at_set *set, const tn_run *run, tn_error *err)
 {
     plan p;
-    const tn_status status = tn_attention_sparse_check(run, err);
+    tn_status status = tn_attention_sparse_check(run, err);
+    if (!status)
+        status = tn_attention_sparse_check_order(run, run->workspace, err);
     if (status)
         return status;
     for (int32_t threads = run->threads > 1 ? run->threads : 1; threads > 0; threads--) {

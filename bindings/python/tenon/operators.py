@@ -397,7 +397,7 @@ def _sparse_numbers(block: Any, causal: bool, mask: Any, window: Any, scale: flo
 @operator
 def attention_sparse(
         q: Any, k: Any, v: Any, block_mask: Any = None, *, block: int | tuple[int, int], starts: Any = None,
-        blocks: Any = None, block_sizes: Any = None, causal: bool = False, mask: str | None = None,
+        blocks: Any = None, block_sizes: Any = None, order: Any = None, causal: bool = False, mask: str | None = None,
         window: Sequence[int] | None = None, scale: float | None = None, layout: str = "bhld", lse: Any = False,
         out: Any = None, dtype: Any = None) -> Call:
     """Attention in which each block of queries sees only some blocks of keys; the time is proportional to their number.
@@ -406,7 +406,9 @@ def attention_sparse(
     `block_mask`, an array of bool that broadcasts to [batch, heads, query blocks, key blocks], says which blocks of keys
     are seen. Or lists do: the blocks of keys that block n of the queries sees are `blocks[starts[n]:starts[n + 1]]`, of
     int32 and ascending; `starts` broadcasts to [batch, heads, query blocks + 1]. `block_sizes`, int32, broadcasts to
-    [batch, key blocks]: the number of valid keys of each block. The other options are those of `attention`.
+    [batch, key blocks]: the number of valid keys of each block. `order`, int32, broadcasts to [batch, slots]: blocks are then
+    of slots, and it is the token of each slot, for queries and keys. Each token has one slot among the valid ones. The other
+    options are those of `attention`.
 
     >>> import numpy, tenon
     >>> q = k = numpy.ones((1, 1, 4, 16), "float32")
@@ -416,7 +418,7 @@ def attention_sparse(
     array([0.5, 0.5, 1.5, 1.5], dtype=float32)
     """
     given = [view(q), view(k), view(v)]
-    tables = [view_or_none(x) for x in (block_mask, starts, blocks, block_sizes)]
+    tables = [view_or_none(x) for x in (block_mask, starts, blocks, block_sizes, order)]
     numbers = _sparse_numbers(block, causal, mask, window, scale, layout)
     kind, tq = kind_of(q), given[0]
     if tq.ndim != 4 or given[2].ndim != 4:

@@ -1,5 +1,5 @@
 /* Helpers for authors of attention-sparse kernels that can read the tables in memory: which blocks
- * of keys are listed, and how many of their keys are valid.
+ * of keys are listed, how many of their keys are valid, and which token a slot has.
  *
  *     if (tn_attention_sparse_check(run, err))
  *         return TN_INVALID_ARGUMENT;
@@ -82,11 +82,28 @@ static inline int64_t tn_attention_sparse_next(tn_sparse_row *row)
     return -1;
 }
 
-/* Returns the number of valid keys of a block; they are its first ones. */
+/* Returns the number of slots of the keys, which is that of the queries, too, if ORDER is present.
+ * Without ORDER, slots are keys. */
+static inline int64_t tn_attention_sparse_slots(const tn_op *op)
+{
+    const tn_layout *order = &op->operand[TN_ATTENTION_SPARSE_ORDER];
+    return order->dtype == TN_DTYPE_NONE ? TN_PARAMS(op, attention_sparse)->at.keys
+                                         : order->shape[1];
+}
+
+/* Returns the token of a slot. */
+static inline int64_t tn_attention_sparse_token(const tn_run *run, int64_t b, int64_t slot)
+{
+    if (run->op->operand[TN_ATTENTION_SPARSE_ORDER].dtype == TN_DTYPE_NONE)
+        return slot;
+    return tn_sparse_number_(tn_sparse_address_(run, TN_ATTENTION_SPARSE_ORDER, 4, b, slot, 0));
+}
+
+/* Returns the number of valid keys of a block, or of its slots in use; they are its first ones. */
 static inline int64_t tn_attention_sparse_size(const tn_run *run, int64_t b, int64_t block)
 {
     const tn_attention_sparse_op *op = TN_PARAMS(run->op, attention_sparse);
-    const int64_t left = op->at.keys - block * op->block_keys;
+    const int64_t left = tn_attention_sparse_slots(run->op) - block * op->block_keys;
     if (run->op->operand[TN_ATTENTION_SPARSE_SIZES].dtype != TN_DTYPE_NONE)
         return tn_sparse_number_(
             tn_sparse_address_(run, TN_ATTENTION_SPARSE_SIZES, 4, b, block, 0));
@@ -127,7 +144,7 @@ static inline tn_status tn_sparse_check_sizes_(const tn_run *run, int64_t b, tn_
 {
     const tn_attention_sparse_op *op = TN_PARAMS(run->op, attention_sparse);
     for (int64_t n = 0; n < op->key_blocks; n++) {
-        const int64_t left = op->at.keys - n * op->block_keys;
+        const int64_t left = tn_attention_sparse_slots(run->op) - n * op->block_keys;
         const int64_t most = left < op->block_keys ? left : op->block_keys;
         const int64_t size = tn_attention_sparse_size(run, b, n);
         if (size < 0 || size > most)
@@ -144,7 +161,64 @@ static inline int64_t tn_sparse_distinct_(const tn_layout *layout, int32_t d)
     return layout->stride[d] == 0 && layout->shape[d] > 1 ? 1 : layout->shape[d];
 }
 
-/* Checks the tables of a run. If this succeeds, what the functions above return is in range. */
+/* Bytes of the memory that tn_attention_sparse_check_order needs. */
+static inline uint64_t tn_attention_sparse_marks(const tn_op *op)
+{
+    return (uint64_t)TN_PARAMS(op, attention_sparse)->at.keys / 8 + 1;
+}
+
+static inline tn_status tn_sparse_check_order_(const tn_run *run, int64_t b, uint8_t *marks,
+                                               tn_error *err)
+{
+    const tn_attention_sparse_op *op = TN_PARAMS(run->op, attention_sparse);
+    const int64_t slots = tn_attention_sparse_slots(run->op), tokens = op->at.keys;
+    int64_t used = 0;
+    for (int64_t slot = 0; slot < slots; slot++) {
+        const int64_t token = tn_attention_sparse_token(run, b, slot),
+                      block = slot / op->block_keys;
+        if (token < 0 || token >= tokens)
+            return tn_fail(err, TN_INVALID_ARGUMENT, 0, run->row->name,
+                           "order[%lld][%lld]: expected 0 to %lld, a token, got %lld", (long long)b,
+                           (long long)slot, (long long)tokens - 1, (long long)token);
+        if (slot - block * op->block_keys >= tn_attention_sparse_size(run, b, block))
+            continue;
+        if (marks[token / 8] >> token % 8 & 1)
+            return tn_fail(err, TN_INVALID_ARGUMENT, 0, run->row->name,
+                           "order[%lld][%lld]: expected each token once, got token %lld again",
+                           (long long)b, (long long)slot, (long long)token);
+        marks[token / 8] = (uint8_t)(marks[token / 8] | 1 << token % 8);
+        used++;
+    }
+    if (used != tokens)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, run->row->name,
+                       "block_sizes[%lld]: expected %lld slots in use, one for each token of q, "
+                       "got %lld",
+                       (long long)b, (long long)tokens, (long long)used);
+    return TN_OK;
+}
+
+/* Checks ORDER, if it is present, after tn_attention_sparse_check. `marks` is memory of
+ * tn_attention_sparse_marks bytes, whose contents are overwritten. */
+static inline tn_status tn_attention_sparse_check_order(const tn_run *run, void *marks,
+                                                        tn_error *err)
+{
+    const tn_layout *order = &run->op->operand[TN_ATTENTION_SPARSE_ORDER];
+    const tn_layout *sizes = &run->op->operand[TN_ATTENTION_SPARSE_SIZES];
+    tn_status status = TN_OK;
+    if (order->dtype == TN_DTYPE_NONE)
+        return TN_OK;
+    int64_t batch = tn_sparse_distinct_(order, 0);
+    if (sizes->dtype != TN_DTYPE_NONE && tn_sparse_distinct_(sizes, 0) > batch)
+        batch = tn_sparse_distinct_(sizes, 0);
+    for (int64_t b = 0; b < batch && !status; b++) {
+        memset(marks, 0, (size_t)tn_attention_sparse_marks(run->op));
+        status = tn_sparse_check_order_(run, b, (uint8_t *)marks, err);
+    }
+    return status;
+}
+
+/* Checks the other tables of a run. If this succeeds, what the functions above return is in range,
+ * except for tokens. */
 static inline tn_status tn_attention_sparse_check(const tn_run *run, tn_error *err)
 {
     const tn_layout *starts = &run->op->operand[TN_ATTENTION_SPARSE_STARTS];

@@ -7,8 +7,8 @@
 
 #include <inttypes.h>
 
-static const char *const names[] = {"q",          "k",      "v",      "out",         "lse",
-                                    "block_mask", "starts", "blocks", "block_sizes", NULL};
+static const char *const names[] = {"q",      "k",      "v",           "out",   "lse", "block_mask",
+                                    "starts", "blocks", "block_sizes", "order", NULL};
 
 static const char *where_of(const tn_op *op)
 {
@@ -63,6 +63,17 @@ static tn_status check_ranks(const tn_op *op, tn_error *err)
     return TN_OK;
 }
 
+/* Operands between those of the forward pass and DOUT. */
+static tn_status check_reserved(const tn_op *op, tn_error *err)
+{
+    for (int32_t i = TN_ATTENTION_SPARSE_ORDER; i < TN_ATTENTION_SPARSE_BACKWARD_DOUT; i++) {
+        if (tni_attention_sparse_is_backward(op) && has(op, i))
+            return tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op), "%s: expected none, got one",
+                           name_of(op, i));
+    }
+    return TN_OK;
+}
+
 /* Checks that the listed blocks are given in exactly one of the two ways. */
 static tn_status check_block_source(const tn_op *op, tn_error *err)
 {
@@ -90,7 +101,47 @@ static tn_status check_size(const tn_op *op, const char *name, int64_t found, tn
                                 "%s: expected at least 1, got %" PRId64, name, found);
 }
 
-/* Sets the sizes that follow from the shapes of Q, K and V. */
+static tn_status check_number(const tn_op *op, const char *name, int64_t needed, const char *what,
+                              int64_t found, tn_error *err)
+{
+    return found == needed ? TN_OK
+                           : tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op),
+                                     "%s: expected %" PRId64 ", %s, with order; got %" PRId64, name,
+                                     needed, what, found);
+}
+
+/* Checks what ORDER requires of the others, and returns the number of slots of queries and of keys. */
+static tn_status read_slots(const tn_op *op, int64_t *out_queries, int64_t *out_keys, tn_error *err)
+{
+    const tn_attention_sparse_op *sparse = TN_PARAMS(op, attention_sparse);
+    const tn_layout *order = &op->operand[TN_ATTENTION_SPARSE_ORDER];
+    *out_queries = sparse->at.queries;
+    *out_keys = sparse->at.keys;
+    if (!order->dtype)
+        return TN_OK;
+    const bool sizes = has(op, TN_ATTENTION_SPARSE_SIZES);
+    if (order->rank < 1)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op),
+                       "order: expected the dimensions [batch, slots] or [slots], got none");
+    tn_status status =
+        check_number(op, "k", sparse->at.queries, "the queries of q", sparse->at.keys, err);
+    if (!status)
+        status = check_number(op, "block_keys", sparse->block_queries, "block_queries",
+                              sparse->block_keys, err);
+    if (!status && (sparse->at.left >= 0 || sparse->at.right >= 0))
+        status = tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op),
+                         "mask: expected none with order, got one; list the blocks that are seen");
+    *out_queries = *out_keys = order->shape[order->rank - 1];
+    const bool fits = sizes ? *out_keys >= sparse->at.keys : *out_keys == sparse->at.keys;
+    if (status || fits)
+        return status;
+    return tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op),
+                   "order: expected %s%" PRId64 " slots, one for each token of q%s; got %" PRId64,
+                   sizes ? "at least " : "", sparse->at.keys, sizes ? "" : ", without block_sizes",
+                   *out_keys);
+}
+
+/* Sets the sizes that follow from the shapes of Q, K, V and ORDER. */
 static tn_status set_sizes(tn_op *op, tn_error *err)
 {
     tn_attention_sparse_op *sparse = TN_PARAMS_MUTABLE(op, attention_sparse);
@@ -111,8 +162,12 @@ static tn_status set_sizes(tn_op *op, tn_error *err)
     sparse->at.keys = k[2];
     sparse->at.size = q[3];
     sparse->at.value_size = op->operand[TN_ATTENTION_SPARSE_V].shape[3];
-    sparse->query_blocks = tni_attention_sparse_blocks(q[2], sparse->block_queries);
-    sparse->key_blocks = tni_attention_sparse_blocks(k[2], sparse->block_keys);
+    int64_t queries, keys;
+    status = read_slots(op, &queries, &keys, err);
+    if (status)
+        return status;
+    sparse->query_blocks = tni_attention_sparse_blocks(queries, sparse->block_queries);
+    sparse->key_blocks = tni_attention_sparse_blocks(keys, sparse->block_keys);
     if (sparse->query_blocks == INT64_MAX) /* starts has one entry more */
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where_of(op),
                        "block_queries: expected fewer than %" PRId64
@@ -130,12 +185,15 @@ static tn_status broadcast_tables(tn_op *op, tn_error *err)
                             sparse->key_blocks};
     const int64_t starts[] = {sparse->at.batch, sparse->at.heads, sparse->query_blocks + 1};
     const int64_t sizes[] = {sparse->at.batch, sparse->key_blocks};
+    const tn_layout *given = &op->operand[TN_ATTENTION_SPARSE_ORDER];
+    const int64_t order[] = {sparse->at.batch, given->dtype ? given->shape[given->rank - 1] : 0};
     const struct {
         int32_t operand, rank;
         const int64_t *shape;
     } tables[] = {{TN_ATTENTION_SPARSE_MASK, 4, mask},
                   {TN_ATTENTION_SPARSE_STARTS, 3, starts},
-                  {TN_ATTENTION_SPARSE_SIZES, 2, sizes}};
+                  {TN_ATTENTION_SPARSE_SIZES, 2, sizes},
+                  {TN_ATTENTION_SPARSE_ORDER, 2, order}};
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
         const int32_t operand = tables[i].operand;
         const tn_status status =
@@ -156,6 +214,7 @@ static uint64_t uses_of(const tn_op *op)
     uses |= has(op, TN_ATTENTION_SPARSE_MASK) ? TN_ATTENTION_SPARSE_USES_MASK
                                               : TN_ATTENTION_SPARSE_USES_LISTS;
     uses |= has(op, TN_ATTENTION_SPARSE_SIZES) ? TN_ATTENTION_SPARSE_USES_SIZES : 0;
+    uses |= has(op, TN_ATTENTION_SPARSE_ORDER) ? TN_ATTENTION_SPARSE_USES_ORDER : 0;
     uses |= at->groups != at->heads ? TN_ATTENTION_SPARSE_USES_GROUPS : 0;
     uses |= has(op, TN_ATTENTION_SPARSE_LSE) && !tni_attention_sparse_is_backward(op)
                 ? TN_ATTENTION_SPARSE_USES_LSE
@@ -174,7 +233,9 @@ static uint64_t uses_of(const tn_op *op)
 
 tn_status tni_attention_sparse_validate(tn_op *op, tn_error *err)
 {
-    tn_status status = check_dtypes(op, err);
+    tn_status status = check_reserved(op, err);
+    if (!status)
+        status = check_dtypes(op, err);
     if (!status)
         status = check_block_source(op, err);
     if (!status)
@@ -267,9 +328,9 @@ tn_status tni_attention_sparse_make(const void *given, tni_problem *out, tn_erro
                                            .mask = args->mask,
                                            .layout = args->layout,
                                            .set = args->set};
-    const tn_tensor *const tensors[] = {args->q,      args->k,      args->v,
-                                        args->out,    args->lse,    args->block_mask,
-                                        args->starts, args->blocks, args->block_sizes};
+    const tn_tensor *const tensors[] = {
+        args->q,          args->k,      args->v,      args->out,         args->lse,
+        args->block_mask, args->starts, args->blocks, args->block_sizes, args->order};
     status = tni_problem_init(out, class, tensors, err);
     return status ? status
                   : tni_attention_sparse_finish(&out->op, &numbers, args->block_queries,
@@ -277,20 +338,20 @@ tn_status tni_attention_sparse_make(const void *given, tni_problem *out, tn_erro
 }
 
 /* By bit of TN_ATTENTION_SPARSE_USES_.... */
-const char *const tni_attention_sparse_uses[] = {"window", "mask", "lists",   "sizes", "groups",
-                                                 "lse",    "dv",   "strides", "out",   NULL};
+const char *const tni_attention_sparse_uses[] = {
+    "window", "mask", "lists", "sizes", "groups", "lse", "dv", "strides", "out", "order", NULL};
 
 #define AT(field) offsetof(tn_attention_sparse_args, field)
 
 const tni_op_class tni_attention_sparse_class = {
     .kind = TN_OP_ATTENTION_SPARSE,
     .word = "attention-sparse",
-    .fields = "b h hk l lq lk d dv bq bk layout mask entries sizes lse out scale sq sk sv so slse "
-              "smask sstarts sblocks ssizes align",
+    .fields = "b h hk l lq lk d dv bq bk layout mask entries sizes slots lse out scale sq sk sv so "
+              "slse smask sstarts sblocks ssizes sorder align",
     .where = "tn_attention_sparse",
     .args = {TNI_ARGS_FORM(attention_sparse, scale),
              .tensors = {AT(q), AT(k), AT(v), AT(out), AT(lse), AT(block_mask), AT(starts),
-                         AT(blocks), AT(block_sizes)}},
+                         AT(blocks), AT(block_sizes), AT(order)}},
     .check = &tni_attention_sparse_check,
     .make = tni_attention_sparse_make,
     .operands = names,

@@ -18,6 +18,7 @@ static const char *const smoke[] = {
     "b=1,h=2,lq=70,lk=90,d=24,dv=40,bq=64,mask=causal-br,layout=blhd",
     "b=1,h=2,l=9,d=24,bq=4,sq=432;216;48;2,out=$",
     "b=1,h=2,l=130,d=96,bq=128,bk=64,lse=1",
+    "b=2,h=2,l=75,d=32,bq=16,entries=30,sizes=1,slots=100,lse=1",
     NULL,
 };
 
@@ -53,6 +54,11 @@ static const tn_check_aspect aspects[] = {
                    "b=1,h=2,l=33,d=64,bq=16,so=4224;2112;64;-1",
                    "b=1,h=2,l=33,d=64,bq=16,sk=4224;-2112;64;1")},
     {"out", TNI_TEMPLATES("b=1,h=2,l=35,d=24,bq=8,out=f32", "b=1,h=2,l=?q<60>,d=64,bq=16,out=f32")},
+    {"order",
+     TNI_TEMPLATES("b=1,h=1,l=9,d=8,bq=4,slots=9", "b=2,h=2,l=35,d=24,bq=8,slots=35,layout=blhd",
+                   "b=2,h=4,hk=2,l=50,d=64,bq=16,sizes=1,slots=70,entries=40,lse=1",
+                   "b=2,h=1,l=35,d=24,bq=8,slots=35,sorder=0;1",
+                   "b=1,h=2,l=?q<90>,d=64,bq=?m<40>,sizes=1,slots=?q+40,entries=?e<20>,out=f32")},
     {"nonfinite", TNI_TEMPLATES("b=1,h=2,l=35,d=24,bq=8", "b=1,h=2,l=64,d=128,bq=16,mask=causal",
                                 "b=2,h=2,l=70,d=16,bq=32,bk=24,sizes=1,entries=20",
                                 "b=1,h=2,lq=?q<40>,lk=?k<190>,d=64,bq=16,bk=?n<70>")},
@@ -149,6 +155,55 @@ static void fill_blocks(const tni_operands *operands, const dice *from)
         store(operands, TN_ATTENTION_SPARSE_BLOCKS, at, 0, 0, -1);
 }
 
+/* With ORDER, as many slots are in use as there are tokens, the same ones for the whole batch. */
+static void fill_used_slots(const tni_operands *operands, const dice *from)
+{
+    const tn_attention_sparse_op *sparse = TN_PARAMS(operands->op, attention_sparse);
+    const tn_layout *sizes = &operands->op->operand[TN_ATTENTION_SPARSE_SIZES];
+    int64_t slots = tn_attention_sparse_slots(operands->op), tokens = sparse->at.keys;
+    for (int64_t n = 0; n < sparse->key_blocks; n++) {
+        const int64_t most = slots < sparse->block_keys ? slots : sparse->block_keys;
+        const int64_t after = slots - most, least = tokens > after ? tokens - after : 0;
+        const int64_t size = draw_between(from, least, most < tokens ? most : tokens);
+        for (int64_t b = 0; b < tn_sparse_distinct_(sizes, 0); b++)
+            store(operands, TN_ATTENTION_SPARSE_SIZES, b, n, 0, size);
+        slots = after;
+        tokens -= size;
+    }
+}
+
+/* Draws the tokens of the slots in use, each once; the other slots have any tokens. */
+static void fill_order(const tni_operands *operands, const dice *from)
+{
+    const tn_attention_sparse_op *sparse = TN_PARAMS(operands->op, attention_sparse);
+    const tn_layout *order = &operands->op->operand[TN_ATTENTION_SPARSE_ORDER];
+    const int64_t tokens = sparse->at.keys;
+    void *data[TN_OP_OPERANDS_MAX];
+    const tn_run run = {.struct_size = sizeof run, .op = operands->op, .data = data};
+    tni_operands_on_host(operands, data);
+    for (int64_t b = 0; b < tn_sparse_distinct_(order, 0); b++) {
+        for (int64_t slot = 0, used = 0; slot < order->shape[1]; slot++) {
+            const int64_t block = slot / sparse->block_keys;
+            const bool in_use =
+                slot % sparse->block_keys < tn_attention_sparse_size(&run, b, block);
+            const int64_t token = in_use ? used++ : draw_between(from, 0, tokens - 1);
+            store(operands, TN_ATTENTION_SPARSE_ORDER, b, slot, 0, token);
+        }
+        for (int64_t slot = order->shape[1]; slot-- > 0;) { /* exchanges pairs of slots in use */
+            const int64_t other = draw_between(from, 0, slot);
+            if (slot % sparse->block_keys >=
+                    tn_attention_sparse_size(&run, b, slot / sparse->block_keys) ||
+                other % sparse->block_keys >=
+                    tn_attention_sparse_size(&run, b, other / sparse->block_keys))
+                continue;
+            const int64_t token = tn_attention_sparse_token(&run, b, slot);
+            store(operands, TN_ATTENTION_SPARSE_ORDER, b, slot, 0,
+                  tn_attention_sparse_token(&run, b, other));
+            store(operands, TN_ATTENTION_SPARSE_ORDER, b, other, 0, token);
+        }
+    }
+}
+
 /* The first block is whole; of three or more, the second one is empty. */
 static void fill_sizes(const tni_operands *operands, const dice *from)
 {
@@ -177,6 +232,10 @@ void tni_attention_sparse_fill_table(tni_operands *operands, int32_t index,
         fill_starts(operands, &from);
     else if (index == TN_ATTENTION_SPARSE_BLOCKS)
         fill_blocks(operands, &from);
+    else if (index == TN_ATTENTION_SPARSE_ORDER)
+        fill_order(operands, &from);
+    else if (operands->op->uses & TN_ATTENTION_SPARSE_USES_ORDER)
+        fill_used_slots(operands, &from);
     else
         fill_sizes(operands, &from);
 }
@@ -193,18 +252,25 @@ typedef struct dense {
 static void write_mask(const tn_run *run, int64_t b, int64_t h, uint8_t *to)
 {
     const tn_attention_sparse_op *sparse = TN_PARAMS(run->op, attention_sparse);
+    const bool ordered = run->op->operand[TN_ATTENTION_SPARSE_ORDER].dtype != TN_DTYPE_NONE;
     const int64_t keys = sparse->at.keys;
     for (int64_t n = 0; n < sparse->query_blocks; n++) {
-        uint8_t *first = to + n * sparse->block_queries * keys;
-        const int64_t left = sparse->at.queries - n * sparse->block_queries;
-        const int64_t rows = left < sparse->block_queries ? left : sparse->block_queries;
+        const int64_t begin = n * sparse->block_queries;
+        const int64_t left = sparse->at.queries - begin;
+        const int64_t whole = left < sparse->block_queries ? left : sparse->block_queries;
+        const int64_t rows = ordered ? tn_attention_sparse_size(run, b, n) : whole;
+        if (rows == 0)
+            continue;
+        uint8_t *first = to + tn_attention_sparse_token(run, b, begin) * keys;
         tn_sparse_row row;
         tn_attention_sparse_row(run, b, h, n, &row);
-        for (int64_t block; (block = tn_attention_sparse_next(&row)) >= 0;)
-            memset(first + block * sparse->block_keys, 1,
-                   (size_t)tn_attention_sparse_size(run, b, block));
+        for (int64_t block; (block = tn_attention_sparse_next(&row)) >= 0;) {
+            const int64_t size = tn_attention_sparse_size(run, b, block);
+            for (int64_t i = 0; i < size; i++)
+                first[tn_attention_sparse_token(run, b, block * sparse->block_keys + i)] = 1;
+        }
         for (int64_t r = 1; r < rows; r++)
-            memcpy(first + r * keys, first, (size_t)keys);
+            memcpy(to + tn_attention_sparse_token(run, b, begin + r) * keys, first, (size_t)keys);
     }
 }
 
@@ -284,7 +350,7 @@ static bool is_split(const tn_op *op, int32_t operand, int32_t d)
     (void)op;
     if (operand == TN_ATTENTION_SPARSE_BLOCKS)
         return false;
-    return d < (operand == TN_ATTENTION_SPARSE_SIZES ? 1 : 2);
+    return d < (operand >= TN_ATTENTION_SPARSE_SIZES ? 1 : 2);
 }
 
 const tni_op_check tni_attention_sparse_check = {

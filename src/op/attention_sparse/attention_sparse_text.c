@@ -5,6 +5,7 @@
  *     mask=none|causal|causal-br|window:L;R|window-tl:L;R   visible keys by position
  *     entries=N the blocks are given as lists with N entries; without it, as a mask
  *     sizes=1   the op has the operand SIZES
+ *     slots=N   the op has the operand ORDER with N slots; of attention-sparse only
  *     lse=0|1   of attention-sparse only; its backward pass always has LSE
  *     out=DTYPE   scale
  */
@@ -15,8 +16,8 @@
 
 #include <inttypes.h>
 
-static const char *const stride_keys[] = {"sq",      "sk",      "sv",     "so", "slse", "smask",
-                                          "sstarts", "sblocks", "ssizes", NULL, NULL,   NULL,
+static const char *const stride_keys[] = {"sq",      "sk",      "sv",     "so",     "slse", "smask",
+                                          "sstarts", "sblocks", "ssizes", "sorder", NULL,   NULL,
                                           "sdo",     "sdq",     "sdk",    "sdv"};
 static const char *const ways[] = {"bhld", "blhd", NULL};
 
@@ -25,6 +26,7 @@ typedef struct sizes {
     int64_t batch, heads, groups, queries, keys, size, value_size;
     int64_t query_blocks, key_blocks;
     int64_t entries; /* -1: a mask */
+    int64_t slots;   /* -1: no ORDER */
     int64_t lse, used;
     tn_dtype out;
 } sizes;
@@ -40,6 +42,7 @@ static void make_usual_layouts(const sizes *s, const tn_op *op, tn_dtype dtype, 
     const int64_t mask[] = {s->batch, s->heads, s->query_blocks, s->key_blocks};
     const int64_t starts[] = {s->batch, s->heads, s->query_blocks + 1};
     const int64_t used[] = {s->batch, s->key_blocks};
+    const int64_t order[] = {s->batch, s->slots};
     for (int32_t i = 0; i < op->count; i++)
         out[i].dtype = TN_DTYPE_NONE;
     tni_attention_make_whole(&out[TN_ATTENTION_SPARSE_Q], dtype, q, way);
@@ -56,6 +59,8 @@ static void make_usual_layouts(const sizes *s, const tn_op *op, tn_dtype dtype, 
     }
     if (s->used)
         tni_layout_make(&out[TN_ATTENTION_SPARSE_SIZES], TN_I32, used, 2);
+    if (s->slots >= 0)
+        tni_layout_make(&out[TN_ATTENTION_SPARSE_ORDER], TN_I32, order, 2);
     if (!tni_attention_sparse_is_backward(op))
         return;
     tni_attention_make_whole(&out[TN_ATTENTION_SPARSE_BACKWARD_DOUT], dtype, to, way);
@@ -96,11 +101,13 @@ static tn_status parse_sizes(tni_fields *fields, bool backward, sizes *s,
                               {"dv", &s->value_size, 0, &s->size},
                               {"bq", &op->block_queries, 1, NULL},
                               {"bk", &op->block_keys, 1, &op->block_queries},
-                              {"entries", &s->entries, 0, &none}};
+                              {"entries", &s->entries, 0, &none},
+                              {"slots", &s->slots, 0, &none}};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0] && !status; i++) {
         const number *n = &numbers[i];
         *n->to = -1;
-        status = tni_fields_integer(fields, n->key, n->least, n->to, err);
+        if (n->to != &s->slots || !backward)
+            status = tni_fields_integer(fields, n->key, n->least, n->to, err);
         if (!status && *n->to < 0 && n->other)
             *n->to = *n->other;
         else if (!status && *n->to < 0)
@@ -140,8 +147,9 @@ tn_status tni_attention_sparse_parse(tni_fields *fields, tn_dtype dtype, tn_op *
         status = tni_fields_real(fields, "scale", &sparse->at.scale, err);
     if (status)
         return status;
-    s.query_blocks = tni_attention_sparse_blocks(s.queries, sparse->block_queries);
-    s.key_blocks = tni_attention_sparse_blocks(s.keys, sparse->block_keys);
+    s.query_blocks =
+        tni_attention_sparse_blocks(s.slots < 0 ? s.queries : s.slots, sparse->block_queries);
+    s.key_blocks = tni_attention_sparse_blocks(s.slots < 0 ? s.keys : s.slots, sparse->block_keys);
     if (s.query_blocks == INT64_MAX) /* starts has one entry more */
         return reject_field(fields, "bq", "a number that gives fewer blocks of queries", err);
     make_usual_layouts(&s, op, dtype, way, op->operand);
@@ -157,6 +165,7 @@ static sizes sizes_of(const tn_op *op)
     const tn_attention_sparse_op *sparse = TN_PARAMS(op, attention_sparse);
     const tn_attention_op *at = &sparse->at;
     const tn_layout *blocks = &op->operand[TN_ATTENTION_SPARSE_BLOCKS];
+    const tn_layout *order = &op->operand[TN_ATTENTION_SPARSE_ORDER];
     return (sizes){.batch = at->batch,
                    .heads = at->heads,
                    .groups = at->groups,
@@ -167,6 +176,7 @@ static sizes sizes_of(const tn_op *op)
                    .query_blocks = sparse->query_blocks,
                    .key_blocks = sparse->key_blocks,
                    .entries = blocks->dtype ? blocks->shape[0] : -1,
+                   .slots = order->dtype ? order->shape[1] : -1,
                    .lse = op->operand[TN_ATTENTION_SPARSE_LSE].dtype != TN_DTYPE_NONE,
                    .used = op->operand[TN_ATTENTION_SPARSE_SIZES].dtype != TN_DTYPE_NONE,
                    .out = op->operand[TN_ATTENTION_SPARSE_OUT].dtype};
@@ -227,6 +237,8 @@ void tni_attention_sparse_write(const tn_op *op, tni_buffer *out)
         tni_write_integer(out, "entries", s.entries);
     if (s.used)
         tni_write_integer(out, "sizes", 1);
+    if (s.slots >= 0)
+        tni_write_integer(out, "slots", s.slots);
     if (s.lse && !tni_attention_sparse_is_backward(op))
         tni_write_integer(out, "lse", 1);
     if (s.out != op->operand[TN_ATTENTION_SPARSE_Q].dtype)

@@ -22,6 +22,14 @@
  * SIZES is i32 [batch, key blocks], with stride 0 where it is broadcast: the number of valid keys
  * of each block. Its other keys are excluded for all queries. Absent: all are valid.
  *
+ * ORDER is i32 [batch, slots], with stride 0 where it is broadcast: the token of each slot. With it,
+ * blocks are blocks of slots, and slot s of the queries is row ORDER[s] of Q, OUT and LSE, slot s of
+ * the keys row ORDER[s] of K and V. There are as many queries as keys, block_queries is block_keys,
+ * and there is no window. The first SIZES[n] slots of block n are in use, for queries and for keys;
+ * without SIZES, all are. Each token is the entry of exactly one slot in use. Entries of other slots
+ * are in range, too, so that a kernel may read whole blocks of keys; but nothing is written for them.
+ * Absent: slots are tokens.
+ *
  * A kernel that computes on the host checks these tables and fails with TN_INVALID_ARGUMENT if they
  * are wrong: module/attention_sparse.h has functions that check and read them. A kernel of a device
  * that runs later cannot fail; whatever the tables contain, it must not read outside of the
@@ -48,6 +56,7 @@ enum {
     TN_ATTENTION_SPARSE_STARTS = 6,
     TN_ATTENTION_SPARSE_BLOCKS = 7,
     TN_ATTENTION_SPARSE_SIZES = 8,
+    TN_ATTENTION_SPARSE_ORDER = 9,
     TN_ATTENTION_SPARSE_OPERANDS
 };
 
@@ -59,14 +68,16 @@ enum {
     TN_ATTENTION_SPARSE_USES_GROUPS = 1 << 4,     /* several heads share keys and values        */
     TN_ATTENTION_SPARSE_USES_LSE = 1 << 5,        /* LSE is computed                            */
     TN_ATTENTION_SPARSE_USES_VALUE_SIZE = 1 << 6, /* the sizes of values and keys differ        */
-    TN_ATTENTION_SPARSE_USES_STRIDES = 1 << 7,  /* last dimension of Q, K, V, OUT not contiguous */
-    TN_ATTENTION_SPARSE_USES_OUT_DTYPE = 1 << 8 /* out is f32 and the operands are 16-bit     */
+    TN_ATTENTION_SPARSE_USES_STRIDES = 1 << 7,   /* last dimension of Q, K, V, OUT not contiguous */
+    TN_ATTENTION_SPARSE_USES_OUT_DTYPE = 1 << 8, /* out is f32 and the operands are 16-bit    */
+    TN_ATTENTION_SPARSE_USES_ORDER = 1 << 9      /* ORDER is present                          */
 };
 
 typedef struct tn_attention_sparse_op {
     tn_attention_op at; /* softcap, dropout, seed, offset, shift, page and backend are 0 */
     int64_t block_queries, block_keys; /* at least 1                                */
-    int64_t query_blocks, key_blocks;  /* queries / block_queries, ..., rounded up  */
+    int64_t query_blocks, key_blocks;  /* queries / block_queries, ..., rounded up;
+                                          with ORDER, both are of slots             */
 } tn_attention_sparse_op;
 TN_PARAMS_FIT(tn_attention_sparse_op);
 
