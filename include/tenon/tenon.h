@@ -24,6 +24,7 @@
 #include "attention_quantized.h"
 #include "attention_sparse.h"
 #include "attention_sparse_backward.h"
+#include "attention_video.h"
 #include "base.h"
 #include "cache.h"
 #include "capability.h"

@@ -234,21 +234,22 @@ template <class T, void (*Release)(T *)> class handle
     T *raw_ = nullptr;
 };
 
-#define TN_CPP_HANDLES_(X) \
-    X(cache_list)          \
-    X(context)             \
-    X(decision)            \
-    X(einsum_path)         \
-    X(event)               \
-    X(generator)           \
-    X(graph)               \
-    X(lock_report)         \
-    X(machine)             \
-    X(module_list)         \
-    X(packed)              \
-    X(platform_list)       \
-    X(registration)        \
-    X(stream)              \
+#define TN_CPP_HANDLES_(X)  \
+    X(attention_video_plan) \
+    X(cache_list)           \
+    X(context)              \
+    X(decision)             \
+    X(einsum_path)          \
+    X(event)                \
+    X(generator)            \
+    X(graph)                \
+    X(lock_report)          \
+    X(machine)              \
+    X(module_list)          \
+    X(packed)               \
+    X(platform_list)        \
+    X(registration)         \
+    X(stream)               \
     X(topology)
 
 #define TN_CPP_HANDLE_(name) using name = handle<::tn_##name, ::tn_##name##_release>;

@@ -248,6 +248,38 @@ static void einsum_problem(tn_dtype dtype, const char *equation, int32_t operand
     MUST(tn_einsum(NULL, &einsum_args, &err));
 }
 
+/* Attention for video of ragged tiles. */
+static const int64_t video_canvas[] = {3, 3, 5}, video_tile[] = {2, 2, 2},
+                     video_window[] = {1, 3, 1};
+static int64_t video_shape[] = {1, 2, 45, 16};
+static tn_tensor video_q = HOST_TENSOR(numbers, TN_F32, video_shape, 4);
+static tn_tensor video_k = HOST_TENSOR(more_numbers, TN_F32, video_shape, 4);
+static tn_tensor video_out = HOST_TENSOR(results, TN_F32, video_shape, 4);
+static tn_attention_video_args video_args = {.struct_size = sizeof video_args,
+                                             .q = &video_q,
+                                             .k = &video_k,
+                                             .v = &video_k,
+                                             .out = &video_out,
+                                             .canvas = video_canvas,
+                                             .tile = video_tile,
+                                             .windows = video_window,
+                                             .window_count = 1};
+static tn_attention_video_plan *video_plan;
+static tn_attention_video_info video_info = {.struct_size = sizeof video_info};
+static tn_attention_video_tables video_tables = {.struct_size = sizeof video_tables, .text = 3};
+
+static void video_problem(int32_t kind, tn_dtype dtype)
+{
+    video_q.dtype = video_k.dtype = video_out.dtype = dtype;
+    video_args.kind = kind;
+    if (kind == TN_VIDEO_SPARSE) {
+        video_args.windows = NULL;
+        video_args.window_count = 0;
+        video_args.gate = &video_q;
+    }
+    MUST(tn_attention_video(NULL, &video_args, &err));
+}
+
 /* A product with everything that may come after it, wide enough that it is finished in pieces. */
 static void finish_problem(void)
 {

@@ -13,12 +13,15 @@ neighbouring tokens, so that a block of queries or keys is one tile. Tiles at th
 from __future__ import annotations
 
 from array import array
+from ctypes import addressof, byref, c_int64
 from functools import lru_cache
-from itertools import product
 from math import ceil, prod
 
-from . import _dtypes, _given, errors, operators
-from ._arrays import kind_of, view
+from . import _abi, _dtypes, _given, errors, operators
+from ._arrays import kind_of, reference, view, view_or_none
+from ._calls import Call, place, run, target
+from ._handles import call
+from ._library import lib
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,6 +61,34 @@ def box_of(name: str, value: Any) -> Box:
     return t, h, w
 
 
+SLIDING, SPARSE = 0, 1  # tn_attention_video_args.kind
+
+
+def _geometry(kind: int, canvas: Box, tile: Box, windows: Sequence[Box]) -> tuple[Any, Any]:
+    """The args struct without tensors, and what it points to."""
+    numbers = [(c_int64 * len(one))(*one) for one in (canvas, tile, [n for window in windows for n in window])]
+    args = _abi.AttentionVideoArgs()
+    args.kind, args.window_count, args.layout = kind, len(windows), operators.layout_number("blhd")
+    args.canvas, args.tile = addressof(numbers[0]), addressof(numbers[1])
+    args.windows = addressof(numbers[2]) if windows else None
+    return args, numbers
+
+
+def _tables(canvas: Box, tile: Box, windows: Sequence[Box], text: int, *wanted: str) -> list[array[int]]:
+    """Tables of the tiles, by their names in tn_attention_video_tables."""
+    args, _kept = _geometry(SLIDING, canvas, tile, windows)
+    tables = _abi.AttentionVideoTables()
+    tables.text = text
+    call(lib.tn_attention_video_tables_get, byref(args), byref(tables))
+    counts = {"order": tables.slots, "sizes": tables.blocks, "starts": len(windows) * (tables.blocks + 1),
+              "listed": tables.entries}
+    memory = {name: array("i", bytes(4 * counts[name])) for name in wanted}
+    for name, numbers in memory.items():
+        setattr(tables, name, numbers.buffer_info()[0] or None)
+    call(lib.tn_attention_video_tables_get, byref(args), byref(tables))
+    return [*memory.values()]
+
+
 class TileGrid:
     """A canvas of (frames, rows, columns) tokens in tiles of that size.
 
@@ -79,21 +110,12 @@ class TileGrid:
         self.canvas, self.tile = box_of("canvas", canvas), box_of("tile", tile)
         self.counts: Box = tuple(ceil(c / t) for c, t in zip(self.canvas, self.tile))  # type: ignore[assignment]
         self.tiles, self.slots, self.length = prod(self.counts), prod(self.tile), prod(self.canvas)
-        if self.tiles * self.slots > _given.INT32[1]:
-            raise errors.invalid(f"canvas: expected at most {_given.INT32[1]} slots, got {self.tiles * self.slots}")
-        self.tokens, self.places, self.sizes = array("q"), array("q", bytes(8 * self.length)), array("i")
-        self.empty = array("q")
-        for at in product(*map(range, self.counts)):
-            self._add_tile([range(n * t, min((n + 1) * t, c)) for n, t, c in zip(at, self.tile, self.canvas)])
-
-    def _add_tile(self, spans: list[range]) -> None:
-        _, rows, columns = self.canvas
-        inside = [(t * rows + h) * columns + w for t, h, w in product(*spans)]
-        for slot, token in enumerate(inside, len(self.tokens)):
-            self.places[token] = slot
-        self.tokens.extend(inside + inside[:1] * (self.slots - len(inside)))
-        self.empty.extend(range(len(self.tokens) - self.slots + len(inside), len(self.tokens)))
-        self.sizes.append(len(inside))
+        order, self.sizes = _tables(self.canvas, self.tile, (), 0, "order", "sizes")
+        self.tokens, self.places, self.empty = array("q", order), array("q", bytes(8 * self.length)), array("q")
+        for first, size in zip(range(0, len(order), self.slots), self.sizes):
+            for slot in range(first, first + size):
+                self.places[order[slot]] = slot
+            self.empty.extend(range(first + size, first + self.slots))
 
     @property
     def is_whole(self) -> bool:
@@ -144,33 +166,6 @@ def _table(numbers: array[int], *shape: int) -> memoryview:
     return memoryview(numbers).cast("B").cast("i", shape)
 
 
-@lru_cache(64)
-def _seen_along(count: int, window: int) -> tuple[range, ...]:
-    """The tiles that each tile of an axis sees: a window that is moved inward at the ends."""
-    half = window // 2
-    centres = (max(half, min(at, count - 1 - half)) for at in range(count))
-    return tuple(range(max(0, c - half), min(count, c + half + 1)) for c in centres)
-
-
-@lru_cache(64)
-def _lists_of_window(counts: Box, window: Box, text_blocks: int) -> tuple[array[int], array[int]]:
-    """How many blocks each block of queries of a head sees, and which."""
-    _, rows, columns = counts
-    tiles = prod(counts)
-    text = range(tiles, tiles + text_blocks)
-    lengths, blocks = array("i"), array("i")
-    along = [_seen_along(count, size) for count, size in zip(counts, window)]
-    for spans in product(*along):
-        before = len(blocks)
-        blocks.extend((t * rows + h) * columns + w for t, h, w in product(*spans))
-        blocks.extend(text)
-        lengths.append(len(blocks) - before)
-    for _ in text:
-        blocks.extend(range(tiles + text_blocks))
-        lengths.append(tiles + text_blocks)
-    return lengths, blocks
-
-
 def windows_of(windows: Any, heads: int) -> list[Box]:
     """A window for each head, of one for all or of a list."""
     if len(windows) == 3 and not hasattr(windows[0], "__len__"):
@@ -192,17 +187,9 @@ def window_blocks(grid: TileGrid, windows: Any, heads: int, text: int = 0) -> Ta
     >>> [list(blocks[a:b]) for a, b in zip(starts.tolist()[0], starts.tolist()[0][1:])]
     [[0, 1, 2], [0, 1, 2], [1, 2, 3], [1, 2, 3]]
     """
-    text_blocks = ceil(_given.number("text", text, 0, _given.INT32[1]) / grid.slots)
-    starts, blocks = array("i"), array("i")
-    for window in windows_of(windows, heads):
-        lengths, listed = _lists_of_window(grid.counts, window, text_blocks)
-        at = len(blocks)
-        starts.append(at)
-        for length in lengths:
-            at += length
-            starts.append(at)
-        blocks.extend(listed)
-    return _table(starts, heads, grid.tiles + text_blocks + 1), blocks
+    text = _given.number("text", text, 0, _given.INT32[1])
+    starts, blocks = _tables(grid.canvas, grid.tile, windows_of(windows, heads), text, "starts", "listed")
+    return _table(starts, heads, len(starts) // heads), blocks
 
 
 def tiled_attention(grid: TileGrid, q: Any, k: Any, v: Any, windows: Any, scale: float | None = None,
@@ -245,13 +232,32 @@ def sliding_tile_attention(q: Any, k: Any, v: Any, canvas: Sequence[int], window
     >>> sliding_tile_attention(q, k, v, (6, 8, 8), [(1, 1, 1), (3, 3, 3)]).shape
     (1, 389, 2, 16)
     """
-    grid = grid_of(box_of("canvas", canvas), box_of("tile", tile))
-    if q.shape[1] < grid.length:
-        raise errors.invalid(f"canvas: expected at most the {q.shape[1]} tokens of q, got {grid.length}")
-    ordered = [joined(grid.to_tiles(x[:, :grid.length]), x[:, grid.length:]) for x in (q, k, v)]
-    out = tiled_attention(grid, *ordered, windows, scale)
-    slots = grid.tiles * grid.slots
-    return joined(grid.to_raster(out[:, :slots]), out[:, slots:])
+    windows = windows_of(windows, q.shape[2])
+    if not _is_on_host(q):
+        grid = grid_of(box_of("canvas", canvas), box_of("tile", tile))
+        ordered = [joined(grid.to_tiles(x[:, :grid.length]), x[:, grid.length:]) for x in (q, k, v)]
+        out = tiled_attention(grid, *ordered, windows, scale)
+        slots = grid.tiles * grid.slots
+        return joined(grid.to_raster(out[:, :slots]), out[:, slots:])
+    if all(window == windows[0] for window in windows):
+        del windows[1:]
+    geometry = _geometry(SLIDING, box_of("canvas", canvas), box_of("tile", tile), windows)
+    return _computed(geometry, q, k, v, None, scale)
+
+
+def _computed(geometry: tuple[Any, Any], q: Any, k: Any, v: Any, gate: Any, scale: float | None) -> Any:
+    """A call of tn_attention_video."""
+    args, numbers = geometry
+    given = [view(q), view(k), view(v), view_or_none(gate)]
+    kind, tq = kind_of(q), given[0]
+    if tq.ndim != 4 or given[2].ndim != 4:
+        raise errors.invalid("q, v: expected the dimensions batch, length, heads and size, got the shapes "
+                             f"{tq.dims} and {given[2].dims}")
+    result, to = target(kind, q, tq, None, (*tq.dims[:3], given[2].dims[3]), _dtypes.WORD[tq.dtype])
+    args.q, args.k, args.v, args.gate, args.out = *map(reference, given), reference(to)
+    args.scale, args.set = 0.0 if scale is None else scale, scale is not None
+    place(args, kind, q, tq)
+    return run(Call("tn_attention_video", args, result, (given, to, numbers)))
 
 
 def best_blocks(scores: Any, count: int) -> Any:
@@ -276,6 +282,21 @@ def blocks_to_keep(sparsity: float, cubes: int) -> int:
     return min(max(ceil(round((1 - sparsity) * cubes, 9)), 1), cubes)
 
 
+def cubes_attention(grid: TileGrid, q: Any, k: Any, v: Any, sparsity: float, gate: Any = None,
+                    scale: float | None = None) -> Any:
+    """Video sparse attention of [batch, slots, heads, size], in the order of slots; empty slots are 0."""
+    if not _is_on_host(q):
+        return _cubes_by_parts(grid, q, k, v, sparsity, gate, scale)
+    tokens = [None if x is None else grid.to_raster(x) for x in (q, k, v, gate)]
+    return grid.to_tiles(_sparse(grid.canvas, grid.tile, *tokens, sparsity, scale))
+
+
+def _is_on_host(x: Any) -> bool:
+    """Where tn_attention_video computes. Kernels of other devices do not support an order yet: elsewhere, tokens are copied into
+    the order of the tiles."""
+    return bool(view(x).device_type == 1)
+
+
 def _means(grid: TileGrid, x: Any, sizes: Any) -> Any:
     """The mean of each cube's tokens, [batch, heads, cubes, size], rounded to x's dtype. Empty slots must be 0."""
     batch, _, heads, size = x.shape
@@ -283,9 +304,8 @@ def _means(grid: TileGrid, x: Any, sizes: Any) -> Any:
     return operators.permute(operators.cast(total / sizes, _dtypes.WORD[view(x).dtype]), (0, 2, 1, 3))
 
 
-def cubes_attention(grid: TileGrid, q: Any, k: Any, v: Any, sparsity: float, gate: Any = None,
-                    scale: float | None = None) -> Any:
-    """Video sparse attention of [batch, slots, heads, size], whose empty slots are 0."""
+def _cubes_by_parts(grid: TileGrid, q: Any, k: Any, v: Any, sparsity: float, gate: Any, scale: float | None) -> Any:
+    """The same, of operators that are called one by one."""
     batch, slots, heads, size = q.shape
     scale = size ** -0.5 if scale is None else scale
     sizes = like(q, grid.sizes).reshape(grid.tiles, 1, 1)
@@ -322,6 +342,12 @@ def like(x: Any, numbers: array[int]) -> Any:
     return numpy.asarray(numbers, "float32")
 
 
+def _sparse(canvas: Box, tile: Box, q: Any, k: Any, v: Any, gate: Any, sparsity: float, scale: float | None = None) -> Any:
+    geometry = _geometry(SPARSE, canvas, tile, ())
+    geometry[0].sparsity = _given.real("sparsity", sparsity)
+    return _computed(geometry, q, k, v, gate, scale)
+
+
 def without_empty(grid: TileGrid, x: Any) -> Any:
     """The tokens of dimension 1 in the order of slots; empty slots are 0."""
     tiled = grid.to_tiles(x)
@@ -346,9 +372,11 @@ def video_sparse_attention(q: Any, k: Any, v: Any, canvas: Sequence[int], sparsi
     >>> video_sparse_attention(q, k, v, (4, 8, 8), 0.75)[0, 0, 0, :2]
     array([2., 2.], dtype=float32)
     """
-    grid = grid_of(box_of("canvas", canvas), box_of("tile", tile))
-    tiled = [without_empty(grid, x) for x in (q, k, v)]
-    return grid.to_raster(cubes_attention(grid, *tiled, sparsity, None if gate is None else grid.to_tiles(gate)))
+    if not _is_on_host(q):
+        grid = grid_of(box_of("canvas", canvas), box_of("tile", tile))
+        tiled = [without_empty(grid, x) for x in (q, k, v)]
+        return grid.to_raster(_cubes_by_parts(grid, *tiled, sparsity, None if gate is None else grid.to_tiles(gate), None))
+    return _sparse(box_of("canvas", canvas), box_of("tile", tile), q, k, v, gate, sparsity)
 
 
 def __getattr__(name: str) -> Any:

@@ -13,9 +13,6 @@
 
 static const char where[] = "tn_einsum";
 
-/* Addresses of tensors without data, which are explained only. */
-#define SUPPOSED ((uintptr_t)1 << (sizeof(uintptr_t) * 8 - 12))
-
 /* A validated call. */
 typedef struct call {
     const tn_context *context;
@@ -66,22 +63,6 @@ static tn_status check_args(const tn_einsum_args *args, tn_error *err)
     return TN_OK;
 }
 
-/* Gives a tensor without data an address behind those of earlier tensors, where nothing is read or written. */
-static tn_status suppose_data(call *c, tn_tensor *tensor, const char *name, tn_error *err)
-{
-    tni_layout layout;
-    tn_status status = tni_layout_of(tensor->dtype, tensor->shape, tensor->strides, tensor->ndim,
-                                     where, name, &layout, err);
-    if (status)
-        return status;
-    const uint64_t below = 0 - (uint64_t)layout.low; /* the span may need all 64 bits */
-    const uint64_t span = below + (uint64_t)layout.high;
-    tensor->data = (void *)(c->supposed + (uintptr_t)(below / 64 * 64 + 64));
-    tensor->byte_offset = 0;
-    c->supposed += (uintptr_t)(span / 64 * 64 + 192);
-    return TN_OK;
-}
-
 /* Checks a tensor by itself, and copies it. Only an explanation (`supposing`) needs no data. */
 static tn_status take_tensor(call *c, const tn_tensor *tensor, int32_t index, bool supposing,
                              tn_error *err)
@@ -95,7 +76,7 @@ static tn_status take_tensor(call *c, const tn_tensor *tensor, int32_t index, bo
     if (tensor) {
         *copy = *tensor;
         if (supposing && !copy->data && copy->dtype)
-            status = suppose_data(c, copy, name, err);
+            status = tni_tensor_suppose(copy, where, name, &c->supposed, err);
     }
     if (!status)
         status = tni_tensor_measure(tensor ? copy : NULL, where, name, &layout, err);
@@ -230,7 +211,7 @@ static tn_status measure(call *c, tn_error *err)
 /* An address for intermediate results that are only explained. */
 static void *supposed_memory(const call *c)
 {
-    return (void *)(c->supposed + (SUPPOSED - c->supposed) % 64);
+    return (void *)(c->supposed + (TNI_SUPPOSED - c->supposed) % 64);
 }
 
 static void end_call(call *c)
@@ -298,7 +279,7 @@ static tn_status begin_call(const tn_context *context, const tn_einsum_args *arg
         return status;
     c->context = tni_context_or_current(context);
     c->args = args;
-    c->supposed = SUPPOSED;
+    c->supposed = TNI_SUPPOSED;
     status = take_tensors(c, supposing, err);
     if (!status)
         status = tni_einsum_choose_strategy(c->context, args, &strategy, err);

@@ -54,6 +54,14 @@ tn_status tni_layout_of(tn_dtype dtype, const int64_t *shape, const int64_t *str
 tn_status tni_tensor_measure(const tn_tensor *tensor, const char *where, const char *name,
                              tni_layout *out, tn_error *err);
 
+/* Addresses of tensors without data, which are only explained: the first one. */
+#define TNI_SUPPOSED ((uintptr_t)1 << (sizeof(uintptr_t) * 8 - 12))
+
+/* Gives a tensor an address of 64-byte alignment behind *io_end, where nothing may be read or written,
+ * and moves *io_end behind it. */
+tn_status tni_tensor_suppose(tn_tensor *tensor, const char *where, const char *name,
+                             uintptr_t *io_end, tn_error *err);
+
 /* Address of the first element. */
 static inline void *tni_tensor_first(const tn_tensor *tensor)
 {

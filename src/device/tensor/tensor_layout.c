@@ -185,6 +185,22 @@ tn_status tni_tensor_measure(const tn_tensor *tensor, const char *where, const c
     return TN_OK;
 }
 
+tn_status tni_tensor_suppose(tn_tensor *tensor, const char *where, const char *name,
+                             uintptr_t *io_end, tn_error *err)
+{
+    tni_layout layout;
+    const tn_status status = tni_layout_of(tensor->dtype, tensor->shape, tensor->strides,
+                                           tensor->ndim, where, name, &layout, err);
+    if (status)
+        return status;
+    const uint64_t below = 0 - (uint64_t)layout.low; /* the span may need all 64 bits */
+    const uint64_t span = below + (uint64_t)layout.high;
+    tensor->data = (void *)(*io_end + (uintptr_t)(below / 64 * 64 + 64));
+    tensor->byte_offset = 0;
+    *io_end += (uintptr_t)(span / 64 * 64 + 192);
+    return TN_OK;
+}
+
 tn_status tn_tensor_elements(const tn_tensor *tensor, int64_t *out, tn_error *err)
 {
     static const char where[] = "tn_tensor_elements";
