@@ -37,6 +37,7 @@ static void print_all(const findings *found)
     print_libraries_here(found);
     putchar('\n');
     print_kernels(found);
+    print_attention(found);
 }
 
 static void write_all(const findings *found, const char *name)
@@ -52,6 +53,7 @@ static void write_all(const findings *found, const char *name)
     write_modules(&to, found);
     write_libraries(&to, found);
     write_kernels(&to, found);
+    write_attention(&to, found);
     write_problems(&to);
     json_end_document(&to);
 }
@@ -109,15 +111,20 @@ static tn_status gather(const doctor_request *request, findings *out, tn_error *
     enum { ALL = FIND_PLATFORMS | FIND_MACHINE | FIND_SETTINGS | FIND_MODULES | FIND_LIBRARIES };
     const uint32_t topology = request->quick ? FIND_TOPOLOGY_BASIC : FIND_TOPOLOGY;
     found_kernels kernels = {0};
+    found_backends backends = {0};
     kernels_progress *show = request->as_json ? NULL : progress_show;
     tn_status status = request->quick ? kernels_gather_lock(&kernels, err)
                                       : kernels_gather(show, NULL, &kernels, err);
+    if (!status && !request->quick)
+        status = backends_gather(&backends, err);
     if (!status)
         status = findings_gather(ALL | topology, out, err);
     if (status)
         kernels_release(&kernels);
-    else
+    else {
         out->kernels = kernels;
+        out->backends = backends;
+    }
     return status;
 }
 

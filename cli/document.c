@@ -354,6 +354,20 @@ void write_kernels(json *to, const findings *found)
     json_end_list(to);
 }
 
+void write_attention(json *to, const findings *found)
+{
+    json_begin_list(to, "attention");
+    for (size_t i = 0; i < found->backends.count; i++) {
+        const found_backend *row = &found->backends.rows[i];
+        json_begin_object(to, NULL);
+        json_text(to, "name", row->name);
+        json_known_text(to, "kernel", row->kernel);
+        json_known_text(to, "text", row->what);
+        json_end_object(to);
+    }
+    json_end_list(to);
+}
+
 static void write_unknown(void *to, const char *text)
 {
     json_text(to, NULL, text);

@@ -12,6 +12,7 @@ void write_topology(json *to, const findings *found);
 void write_modules(json *to, const findings *found); /* and the places searched */
 void write_libraries(json *to, const findings *found);
 void write_kernels(json *to, const findings *found);
+void write_attention(json *to, const findings *found);
 void write_problems(
     json *to); /* settings in environment and file that are ignored, and unknown names in rules */
 

@@ -4,6 +4,7 @@
 #ifndef TENON_CLI_FINDINGS_H
 #define TENON_CLI_FINDINGS_H
 
+#include "backends.h"
 #include "kernels.h"
 
 typedef struct found_platform {
@@ -72,7 +73,8 @@ typedef struct findings {
 
     size_t problem_count; /* invalid settings in environment and file: tn_settings_problem */
 
-    found_kernels kernels; /* gathered separately by kernels_gather */
+    found_kernels kernels;   /* gathered separately by kernels_gather */
+    found_backends backends; /* gathered separately by backends_gather */
 
     /* Owners of the texts above. */
     tn_platform_list *platform_list;

@@ -15,7 +15,7 @@ static const command commands[] = {
      "list all vendor libraries: built, available, version, file, reason", run_libraries},
     {"settings", "[list [--markdown] | get KEY | origin KEY | set KEY=VALUE [--save]] [--json]",
      "list all settings: value, default, effect, and origin of the value", run_settings},
-    {"explain", "PROBLEM... [--full] [--device-file F] [--json]",
+    {"explain", "PROBLEM... [--full] [--device-file F] [--mask-image FILE] [--head N] [--json]",
      "list all kernels for a problem: which is selected, and why the others are not", run_explain},
     {"einsum-path", "EQUATION SHAPES [--strategy S] [--memory-limit BYTES] [--json] [--svg FILE]",
      "show the order in which an einsum contracts its operands, and its cost", run_einsum_path},

@@ -135,6 +135,7 @@ void page_write(const findings *found, FILE *to)
     page_modules(to, found);
     page_libraries(to, found);
     page_kernels(to, found);
+    page_attention(to, found);
     page_notes(to, found);
     html_write(to,
                "</main>\n<footer>Written by <code>tenon doctor --html</code>; <code>tenon doctor "

@@ -15,6 +15,7 @@ void page_devices(FILE *to, const findings *found);
 void page_modules(FILE *to, const findings *found);
 void page_libraries(FILE *to, const findings *found);
 void page_kernels(FILE *to, const findings *found);
+void page_attention(FILE *to, const findings *found); /* nothing if no backend was asked for */
 void page_notes(FILE *to, const findings *found);
 
 #endif

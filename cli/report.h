@@ -12,5 +12,6 @@ void print_modules(const findings *found);
 void print_libraries(const findings *found);      /* all of them */
 void print_libraries_here(const findings *found); /* present ones, and the names of the others */
 void print_kernels(const findings *found);        /* prints nothing if no kernel was examined */
+void print_attention(const findings *found);      /* nothing if no backend was asked for */
 
 #endif

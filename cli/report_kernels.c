@@ -62,3 +62,27 @@ void print_kernels(const findings *found)
     printf("  %zu checked against the reference; * marks the selected kernel\n\n",
            kernels_count_checked(kernels));
 }
+
+void print_attention(const findings *found)
+{
+    const found_backends *backends = &found->backends;
+    int width = 0;
+    if (backends->count == 0)
+        return;
+    putchar('\n');
+    text_heading("attention backends");
+    text_wrapped(2, "", 0, backends->problem);
+    for (size_t i = 0; i < backends->count; i++) {
+        const int columns = text_columns(backends->rows[i].name);
+        width = columns > width ? columns : width;
+    }
+    for (size_t i = 0; i < backends->count; i++) {
+        const found_backend *row = &backends->rows[i];
+        text_line line = {0};
+        if (row->kernel[0])
+            text_add_item(&line, "%s", row->kernel);
+        if (row->what[0])
+            text_add_item(&line, "%s", row->what);
+        text_wrapped(INDENT, row->name, width + 2, line.text);
+    }
+}

@@ -338,6 +338,7 @@ class Doctor(Case):
         """One run, as document and as page: it takes seconds."""
         document = self.document("doctor", "--html", self.place("page.html"))
         self.check_rows(document)
+        self.check_attention(document["attention"])
         self.check_page(document, script.read_text(self.place("page.html")))
 
     def check_rows(self, document):
@@ -363,7 +364,23 @@ class Doctor(Case):
                 first.setdefault(row["problem"], row["kernel"])
         self.assertEqual({row["problem"]: row["chosen"] for row in document["decisions"]}, first)
 
+    def check_attention(self, rows):
+        """Every backend has a kernel, which its function uses, or a reason."""
+        self.assertEqual(set(rows[0]), set(names.documents()["doctor"]["attention"]))
+        rows = {row["name"]: row for row in rows}
+        self.assertEqual(len(rows), 15)
+        for name, operator, function in (
+                ("SLIDING_TILE_ATTN", "attention-sparse", "tn_attention_video"), ("VMOBA_ATTN", "attention", "vmoba_attention"),
+                ("BSA_ATTN", "attention-sparse", "bsa_attention"), ("SAGE_ATTN", "attention-quantized", "tn_attention_quantized")):
+            self.assertEqual(rows[name]["kernel"].split(".")[:2], ["cpu", operator])
+            self.assertIn(function, rows[name]["text"])
+        self.assertEqual([name for name, row in rows.items() if row["kernel"] is None],
+                         ["NO_ATTENTION", "SAGE_ATTN_THREE", "ATTN_QAT_INFER", "ATTN_QAT_TRAIN", "SAGE_SLA_ATTN"])
+        self.assertTrue(all(row["kernel"] or row["text"] for row in rows.values()))
+
     def check_page(self, document, text):
+        part = text[text.index('<section id="attention">'):].split("</section>")[0]
+        self.assertEqual(re.findall(r'<th scope="row"><code>(\w+)</code>', part), [row["name"] for row in document["attention"]])
         part = text[text.index('<section id="kernels">'):]
         problems = re.findall(r"<h3><code>([^<]+)</code></h3>", part)
         self.assertEqual(problems, [row["problem"] for row in document["decisions"]])
