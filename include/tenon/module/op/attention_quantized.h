@@ -90,6 +90,7 @@ typedef struct tn_attention_quantized_op {
     tn_dtype weights;   /* TN_F32, TN_F16, TN_F8_E4M3FN, TN_U8 or TN_I8 */
     int32_t scales;     /* TN_SCALES_... */
     int32_t smoothing;  /* TN_SMOOTHING_... */
+    int32_t reserved;   /* 0 */
 } tn_attention_quantized_op;
 TN_PARAMS_FIT(tn_attention_quantized_op);
 
