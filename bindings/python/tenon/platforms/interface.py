@@ -440,9 +440,9 @@ class Platform(Made):
         """Rejects a backend for video where it is not tested, or the operator that it computes with has no kernel."""
         from .._explain import explain
 
-        if backend not in ("SLIDING_TILE_ATTN", "VIDEO_SPARSE_ATTN") and not self.is_cpu():
-            raise UnsupportedChoice(f"{backend}: expected the CPU, got {self.name}: the CPU chooses the blocks, and the backend "
-                                    "is not tested elsewhere", "unsupported", "attention")
+        if not self.is_cpu():
+            raise UnsupportedChoice(f"{backend}: expected the CPU, got {self.name}: the CPU lists the blocks, and the layer is not "
+                                    "tested elsewhere", "unsupported", "attention")
         size, word = _given.number("head_size", head_size, 1, _given.INT64[1]), _dtypes.word_of(dtype)
         operator, problem = "tn_attention_sparse", f"attention-sparse:{word}:h=1,l=1024,d={size},bq=64,entries=16"
         if backend == "VMOBA_ATTN":
