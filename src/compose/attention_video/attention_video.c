@@ -170,16 +170,17 @@ static tn_status check_sliding(tni_video_call *c, tn_error *err)
                        args->gate   ? "gate"
                        : args->keep ? "keep"
                                     : "sparsity");
+    /* Before any window is read. */
+    if (args->window_count != 1 && args->window_count != heads)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "windows: expected one window, or %" PRId64
+                       " windows, one for each head; got %d",
+                       heads, (int)args->window_count);
     tn_status status = tni_video_grid_make(args, 0, &c->grid, err);
     if (!status && c->grid.tokens > length)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
                        "canvas: expected at most the %" PRId64 " tokens of q, got %" PRId64, length,
                        c->grid.tokens);
-    if (!status && args->window_count != 1 && args->window_count != heads)
-        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
-                       "windows: expected one window, or %" PRId64
-                       " windows, one for each head; got %d",
-                       heads, (int)args->window_count);
     return status ? status : tni_video_grid_make(args, length - c->grid.tokens, &c->grid, err);
 }
 
