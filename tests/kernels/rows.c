@@ -140,16 +140,16 @@ static const char *const sparse_gradients[] = {
     "b=1,h=4,hk=2,lq=70,lk=100,d=64,bq=32,bk=24,mask=causal-br",
     "b=1,h=2,l=130,d=64,dv=40,bq=64,entries=7,layout=blhd",
     "b=2,h=2,l=90,d=32,bq=32,entries=20,sizes=1",
-    "b=1,h=1,l=200,d=128,bq=128,bk=64,mask=causal",
+    "b=1,h=1,l=140,d=64,bq=128,bk=64,mask=causal",
     "b=1,h=2,lq=7,lk=0,d=24,bq=4",
     NULL,
 };
 static const char *const quantized[] = {
-    "b=2,h=2,l=65,d=24,lse=1",
-    "b=1,h=4,hk=2,lq=70,lk=100,d=64,mask=causal-br,lse=1",
-    "b=1,h=2,l=130,d=64,weights=u8,scales=block",
-    "b=1,h=2,l=90,d=64,weights=f16,smoothing=none,layout=blhd",
-    "b=1,h=1,l=300,d=128,weights=i8,scales=warp,mask=causal",
+    "b=1,h=2,l=35,d=24,lse=1",
+    "b=1,h=2,hk=1,lq=40,lk=70,d=64,mask=causal-br,lse=1",
+    "b=1,h=1,l=130,d=64,weights=u8,scales=block",
+    "b=1,h=2,l=40,d=64,weights=f16,smoothing=none,layout=blhd",
+    "b=1,h=1,l=135,d=32,weights=i8,scales=warp,mask=causal",
     "b=1,h=2,lq=7,lk=150,d=40,weights=f8_e4m3fn",
     NULL,
 };

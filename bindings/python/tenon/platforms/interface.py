@@ -444,12 +444,12 @@ class Platform(Made):
             raise UnsupportedChoice(f"{backend}: expected the CPU, got {self.name}: the CPU lists the blocks, and the layer is not "
                                     "tested elsewhere", "unsupported", "attention")
         size, word = _given.number("head_size", head_size, 1, _given.INT64[1]), _dtypes.word_of(dtype)
-        operator, problem = "tn_attention_sparse", f"attention-sparse:{word}:h=1,l=1024,d={size},bq=64,entries=16"
+        operator, problem = "attention_sparse", f"attention-sparse:{word}:h=1,l=1024,d={size},bq=64,entries=16"
         if backend == "VMOBA_ATTN":
-            operator, problem = "tn_attention", f"attention:{word}:h=1,varlen=4x256,d={size},lse=1"
+            operator, problem = "attention", f"attention:{word}:h=1,varlen=4x256,d={size},lse=1"
         found = explain(f"{problem}@{self.name}")
         if found.chosen is None:
-            raise UnsupportedChoice(f"{backend} computes with {operator}: {found.message}", "unsupported", "attention")
+            raise UnsupportedChoice(f"{backend} computes with tenon.{operator}: {found.message}", "unsupported", "attention")
         logger.info("attention: %s (%s)", backend, found.chosen.kernel)
 
     def _has_quantized(self, backend: str, head_size: int, dtype: Any) -> bool:
