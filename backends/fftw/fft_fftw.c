@@ -100,7 +100,7 @@ static tn_status admit_measured(const tn_kernel_row *row, const tn_query *query,
     return admit_shape(query, why);
 }
 
-/* A part of the batch, as FFTW's planner is told about it. */
+/* A part of the batch in the form that FFTW's planner reads. */
 typedef struct shape {
     fftw_dim dims[TN_FFT_DIMS_MAX], batch[TN_OP_RANK_MAX];
     int rank, batch_rank;

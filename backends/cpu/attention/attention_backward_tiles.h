@@ -50,7 +50,7 @@ typedef struct tni_at_back_tile {
     int64_t index;                 /* of the tile, in the memory block */
     int64_t slot;                  /* of its first row there: at the begin of a panel */
     /* Sets the bias of keys that a row does not see, besides those that its problem excludes, to
-     * -infinity. NULL: there are none. */
+     * -infinity. NULL if no other key is excluded. */
     void (*exclude)(const void *user, int64_t row, int64_t key, int64_t keys, tni_at_back_bias *io);
     const void *user;
 } tni_at_back_tile;

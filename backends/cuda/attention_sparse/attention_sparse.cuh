@@ -7,7 +7,7 @@
  * entries that are no block are ignored. So nothing outside of the operands is read. */
 enum { NO_KEY = -1, NO_BLOCK = -1 };
 
-/* Rows from `row` to before `end`, which is not greater than `row` if there are none, of block n of the queries of a head. */
+/* Rows `row` to `end` - 1 of query block n of a head. If the block has no rows, `end` <= `row`. */
 struct tile_rows {
     int b, head, n;
     int row, end;

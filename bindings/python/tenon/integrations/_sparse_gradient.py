@@ -45,7 +45,7 @@ class _Sparse(torch.autograd.Function):
     def forward(query: Tensor, key: Tensor, value: Tensor, options: dict[str, Any], dtype: Any,
                 *tables: Any) -> Tuple[Tensor, Tensor]:
         batch, heads, length, _ = query.shape
-        # It lies as [batch, length, heads, size] does, so that both orders are dense enough for kernels.
+        # Stored as [batch, length, heads, size]: kernels accept the strides of both layouts.
         out = query.new_empty((batch, length, heads, value.size(-1)), dtype=dtype or query.dtype).transpose(1, 2)
         result: Tuple[Tensor, Tensor] = operators.attention_sparse(
             query, key, value, **dict(zip(_TABLES, tables)), **options, out=out, lse=True)

@@ -453,7 +453,7 @@ class Platform(Made):
         logger.info("attention: %s (%s)", backend, found.chosen.kernel)
 
     def _has_quantized(self, backend: str, head_size: int, dtype: Any) -> bool:
-        """Whether quantized attention has a kernel. The library refuses the backend where there is none."""
+        """Whether quantized attention has a kernel. If it has none, the library refuses the backend."""
         from .._explain import explain
 
         size, word = _given.number("head_size", head_size, 1, _given.INT64[1]), _dtypes.word_of(dtype)
