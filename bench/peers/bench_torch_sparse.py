@@ -31,7 +31,7 @@ class Arguments(ctypes.Structure):
     """tn_attention_sparse_args."""
     _fields_ = [("struct_size", ctypes.c_size_t),
                 *((name, ctypes.c_void_p) for name in
-                  ("q", "k", "v", "out", "lse", "block_mask", "starts", "blocks", "block_sizes")),
+                  ("q", "k", "v", "out", "lse", "block_mask", "starts", "blocks", "block_sizes", "order")),
                 ("scale", ctypes.c_double),
                 *((name, ctypes.c_int64) for name in ("block_queries", "block_keys", "window_left", "window_right")),
                 *((name, ctypes.c_int32) for name in ("mask", "layout")),
