@@ -512,6 +512,8 @@ static void a_row_does_not_depend_on_others(void **state)
         in[i] = (float)((i * 7919) % 1009) * 0.37f - 150.0f / (float)(1 + i % 13);
     for (size_t i = 0; i < sizeof batches / sizeof batches[0]; i++) {
         const batch *it = &batches[i];
+        if (!test_full() && (i + test_seed()) % 4 != 0)
+            continue;
         run_batch(it, device, in, it->count, all);
         for (int64_t row = 0; row < it->count; row++) {
             run_batch(it, device, in + row * it->step, 1, one);

@@ -357,6 +357,8 @@ static void other_precisions_are_found(void **state)
     (void)state;
     (void)find_rows_of(TN_OP_ATTENTION_QUANTIZED, all, 0, 0);
     for (int turn = 0; turn < 3; turn++) {
+        if (test_fewest() && (uint64_t)turn != test_seed() % 3)
+            continue;
         call c = quantized_call(TN_F32, TN_U8, 1, 2, 1, 140, 150, 64, 64);
         call reference = twin_of(&c, results, RESULTS);
         call_compute(&reference, 1);

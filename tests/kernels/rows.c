@@ -123,28 +123,35 @@ static const char *const forwards[] = {
     "b=3,h=4,hk=2,lq=3,lk=70,d=64,page=16,mask=causal-br",
     NULL,
 };
+/* Small ones first: a row computes its first three in every run. */
 static const char *const sparses[] = {
+    "b=1,h=2,l=9,d=24,bq=4,out=f32",
+    "b=1,h=2,lq=7,lk=0,d=24,bq=4,lse=1",
+    "b=1,h=2,lq=19,lk=23,d=16,bq=8,bk=5,entries=9,sizes=1,mask=causal-br",
     "b=2,h=2,l=65,d=24,bq=16,lse=1",
     "b=1,h=4,hk=2,lq=70,lk=100,d=64,bq=32,bk=24,mask=causal-br",
     "b=1,h=2,l=130,d=64,dv=40,bq=64,entries=7,layout=blhd",
     "b=2,h=2,l=90,d=32,bq=32,entries=20,sizes=1,lse=1",
     "b=1,h=1,l=300,d=128,bq=128,bk=64,mask=causal",
-    "b=1,h=2,l=9,d=24,bq=4,out=f32",
-    "b=1,h=2,lq=7,lk=0,d=24,bq=4,lse=1",
     "b=2,h=4,hk=2,l=60,d=24,bq=16,entries=30,sizes=1,slots=75,lse=1",
     "b=2,h=1,l=90,d=64,bq=32,slots=90,layout=blhd,sorder=0;1",
     NULL,
 };
 static const char *const sparse_gradients[] = {
+    "b=1,h=2,l=9,d=24,bq=4",
+    "b=1,h=2,lq=7,lk=0,d=24,bq=4",
+    "b=1,h=2,lq=19,lk=23,d=16,bq=8,bk=5,entries=9,sizes=1,mask=causal-br",
     "b=2,h=2,l=65,d=24,bq=16",
     "b=1,h=4,hk=2,lq=70,lk=100,d=64,bq=32,bk=24,mask=causal-br",
     "b=1,h=2,l=130,d=64,dv=40,bq=64,entries=7,layout=blhd",
     "b=2,h=2,l=90,d=32,bq=32,entries=20,sizes=1",
     "b=1,h=1,l=140,d=64,bq=128,bk=64,mask=causal",
-    "b=1,h=2,lq=7,lk=0,d=24,bq=4",
     NULL,
 };
 static const char *const quantized[] = {
+    "b=1,h=2,l=9,d=24,lse=1",
+    "b=1,h=2,lq=5,lk=19,d=16,weights=u8,mask=causal-br",
+    "b=1,h=2,lq=7,lk=11,d=40,weights=f8_e4m3fn",
     "b=1,h=2,l=35,d=24,lse=1",
     "b=1,h=2,hk=1,lq=40,lk=70,d=64,mask=causal-br,lse=1",
     "b=1,h=1,l=130,d=64,weights=u8,scales=block",
