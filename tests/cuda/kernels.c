@@ -270,6 +270,8 @@ static void decoding_is_for_tensor_cores_and_spills_nothing(void **state)
                  {"sm_90a", "attention:bf16:b=1,h=8,hk=2,lq=1,lk=9999,d=256"}};
     const size_t count = test_reduced() ? 1 : sizeof cases / sizeof cases[0];
     (void)state;
+    if (test_fewest())
+        skip(); /* it shows nothing about our own memory */
     begin();
     for (size_t i = 0; i < count; i++) {
         if (!test_full() && !test_reduced() && (i + test_seed()) % 3 != 0)
@@ -310,6 +312,8 @@ static void gradients_are_for_tensor_cores_and_spill_little(void **state)
     const size_t all = BACKWARD_PARTS * sizeof cases / sizeof cases[0];
     const size_t count = test_reduced() ? 1 : all;
     (void)state;
+    if (test_fewest())
+        skip(); /* it shows nothing about our own memory */
     begin();
     for (size_t i = 0; i < count; i++) {
         if (!test_full() && !test_reduced() && (i + test_seed()) % 4 != 0)
@@ -361,6 +365,8 @@ static void attention_of_listed_blocks_is_for_tensor_cores_and_spills_nothing(vo
                  {"sm_90a", "attention-sparse:f16:h=2,l=999,d=192,dv=128,bq=64"}};
     const size_t count = sizeof cases / sizeof cases[0];
     (void)state;
+    if (test_fewest())
+        skip(); /* it shows nothing about our own memory */
     begin();
     for (size_t i = 0; i < count; i++) {
         char options[CUDA_SPARSE_OPTIONS];

@@ -188,11 +188,32 @@ def test_every_name_has_an_answer(member):
     assert isinstance(backend.get_builder_cls()().build(current_timestep=0, canvas=(1, 1, 1)), backend.get_metadata_cls())
 
 
-@pytest.mark.parametrize("name", ["VMOBA_ATTN", "SLA_ATTN", "BSA_ATTN", "NABLA_ATTN", "VIDEO_SPARSE_ATTN_H3"])
-def test_what_runs_on_the_cpu_alone(name):
-    for other in ("cuda", "mps"):
-        with pytest.raises(ValueError, match=f"{name}: expected the CPU, got {other}"):
-            platform(other).get_attn_backend_cls(name, 64, "float32")
+@pytest.mark.parametrize("name", [*VIDEO_BACKENDS, "SAGE_ATTN"])
+def test_the_setting_selects_them(name):
+    cpu = platform("cpu")
+    with tenon.settings.scope({"attention.backend": name}):
+        assert cpu.get_attn_backend_cls(None, 64, "float32") == f"tenon.platforms.attention.{name}"
+        assert cpu.get_attn_backend_cls("FLASH_ATTN", 64, "float32") == "tenon.platforms.attention.FLASH_ATTN"
+        with pytest.raises((tenon.errors.UnsupportedError, tenon.errors.UnavailableError), match="expected cpu or cuda|platform mps is absent"):
+            platform("mps").get_attn_backend_cls(None, 64, "float32")
+    with tenon.settings.scope({"attention.backend": f"prefer:{name},FLASH_ATTN"}):
+        assert cpu.get_attn_backend_cls(None, 64, "float32") == f"tenon.platforms.attention.{name}"
+        assert cpu.get_attn_backend_cls(None, 64, "float64").endswith("FLASH_ATTN" if name == "SAGE_ATTN" else name)
+    with tenon.settings.scope({"attention.backend": f"FLASH_ATTN,{name}"}):
+        assert cpu.get_attn_backend_cls(None, 64, "float32").endswith("FLASH_ATTN")
+
+
+def test_a_layer_that_computes_with_attention_under_the_setting(given):
+    step = builder("VMOBA_ATTN").build(0, canvas=CANVAS, temporal_chunk_size=1, spatial_chunk_size=(5, 7), st_chunk_size=(1, 5, 7))
+    wanted = run(layer_of("VMOBA_ATTN"), step, given)
+    with tenon.settings.scope({"attention.backend": "VMOBA_ATTN"}):
+        numpy.testing.assert_array_equal(run(layer_of("VMOBA_ATTN"), step, given), wanted)
+
+
+@pytest.mark.parametrize("name", VIDEO_BACKENDS)
+def test_what_is_not_tested_on_other_platforms(name):
+    with pytest.raises(ValueError, match=f"{name}: expected cpu or cuda, got mps"):
+        platform("mps").get_attn_backend_cls(name, 64, "float32")
 
 
 # Windows of the step, and the search

@@ -166,6 +166,19 @@ def _table(numbers: array[int], *shape: int) -> memoryview:
     return memoryview(numbers).cast("B").cast("i", shape)
 
 
+def beside(q: Any, table: Any) -> Any:
+    """A table of int32 on the host as one on q's device; None stays None."""
+    if table is None or _is_on_host(q):
+        return table
+    if not is_torch(q):
+        raise errors.UnsupportedError(f"q: expected an array on the host or a tensor of PyTorch's, got {type(q).__name__}",
+                                      "unsupported", "attention")
+    import torch
+
+    numbers = memoryview(table)
+    return torch.frombuffer(numbers.cast("B"), dtype=torch.int32).reshape(numbers.shape).to(q.device)
+
+
 def windows_of(windows: Any, heads: int) -> list[Box]:
     """A window for each head, of one for all or of a list."""
     if len(windows) == 3 and not hasattr(windows[0], "__len__"):
@@ -205,6 +218,7 @@ def tiled_attention(grid: TileGrid, q: Any, k: Any, v: Any, windows: Any, scale:
     if not grid.is_whole:
         sizes = array("i", grid.sizes)
         sizes.extend(min(grid.slots, text - at) for at in range(0, text, grid.slots))
+    starts, blocks, sizes = (beside(q, table) for table in (starts, blocks, sizes))
     return attend(q, k, v, block=grid.slots, starts=starts, blocks=blocks, block_sizes=sizes, scale=scale,
                   layout="blhd", lse=lse)
 
@@ -318,8 +332,8 @@ def _cubes_by_parts(grid: TileGrid, q: Any, k: Any, v: Any, sparsity: float, gat
     for row in range(batch * heads):
         starts.extend(range(row * grid.tiles * count, (row + 1) * grid.tiles * count + 1, count))
     fine = operators.attention_sparse(
-        q, k, v, block=grid.slots, starts=_table(starts, batch, heads, grid.tiles + 1),
-        blocks=best_blocks(scores, count).reshape(-1), block_sizes=None if grid.is_whole else grid.sizes, scale=scale,
+        q, k, v, block=grid.slots, starts=beside(q, _table(starts, batch, heads, grid.tiles + 1)),
+        blocks=best_blocks(scores, count).reshape(-1), block_sizes=None if grid.is_whole else beside(q, grid.sizes), scale=scale,
         layout="blhd", dtype=_wide(q))
     whole = (batch, grid.tiles, grid.slots, heads, size)
     spread = operators.permute(coarse, (0, 2, 1, 3)).reshape(batch, grid.tiles, 1, heads, size)

@@ -160,8 +160,14 @@ static const char *owners_of(int32_t sdp)
 static void explain_missing(const draft *d, const tn_backend *row, tn_refusal *why)
 {
     const char *about = row->family[0] ? NULL : tni_backend_about(row->number);
+    const char *other = row->family[0] ? NULL : tni_backend_elsewhere(row->number);
     const char *platform = d->question->device->platform->name;
     const char *owners = row->family[0] ? owners_of(row->number) : NULL;
+    if (other) {
+        (void)tni_refuse(why, TN_REFUSE_LIBRARY, "kernel", 1, 0,
+                         "computed by %s, not by tn_attention (%s)", other, about);
+        return;
+    }
     if (owners && !strstr(owners, platform)) {
         (void)tni_refuse(why, TN_REFUSE_LIBRARY, "kernel", 1, 0,
                          "no kernel on %s: only %s can have it", platform, owners);

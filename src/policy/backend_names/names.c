@@ -40,6 +40,16 @@ static const char *const abouts[TN_BACKEND_COUNT] = {
     [TN_BACKEND_NABLA_ATTN] = "blocks by their share of the weight",
 };
 
+static const char video[] = "tn_attention_video", python_video[] = "tenon.video in Python";
+
+/* What computes those that tn_attention does not have a kernel for. */
+static const char *const elsewhere[TN_BACKEND_COUNT] = {
+    [TN_BACKEND_SLIDING_TILE_ATTN] = video, [TN_BACKEND_SAGE_ATTN] = "tn_attention_quantized",
+    [TN_BACKEND_VIDEO_SPARSE_ATTN] = video, [TN_BACKEND_VIDEO_SPARSE_ATTN_H3] = python_video,
+    [TN_BACKEND_BSA_ATTN] = python_video,   [TN_BACKEND_VMOBA_ATTN] = python_video,
+    [TN_BACKEND_SLA_ATTN] = python_video,   [TN_BACKEND_NABLA_ATTN] = python_video,
+};
+
 static const char *const words[TNI_SDP_COUNT] = {[TN_SDP_FLASH] = "flash",
                                                  [TN_SDP_MEM_EFFICIENT] = "mem_efficient",
                                                  [TN_SDP_MATH] = "math",
@@ -61,6 +71,11 @@ const char *tni_backend_name(int32_t number)
 const char *tni_backend_about(int32_t number)
 {
     return is_numbered(number) ? abouts[number] : NULL;
+}
+
+const char *tni_backend_elsewhere(int32_t number)
+{
+    return is_numbered(number) ? elsewhere[number] : NULL;
 }
 
 int32_t tni_backend_number(const char *name)

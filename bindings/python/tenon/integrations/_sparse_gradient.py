@@ -138,11 +138,11 @@ def cubes_attention(grid: video.TileGrid, query: Tensor, key: Tensor, value: Ten
     coarse = (scores.softmax(-1) @ coarse_value).transpose(1, 2).unsqueeze(2)
     count = video.blocks_to_keep(sparsity, grid.tiles)
     entries = batch * heads * grid.tiles * count
-    starts = torch.arange(0, entries + 1, count, dtype=torch.int32)[:-1].reshape(batch, heads, grid.tiles)
+    starts = torch.arange(0, entries + 1, count, dtype=torch.int32, device=query.device)[:-1].reshape(batch, heads, grid.tiles)
     starts = torch.cat((starts, starts[..., -1:] + count), -1)
     fine = attention_sparse(
         query, key, value, block=grid.slots, starts=starts, blocks=video.best_blocks(scores.detach(), count).reshape(-1),
-        block_sizes=None if grid.is_whole else grid.sizes, scale=scale, layout="blhd", dtype=wide)
+        block_sizes=None if grid.is_whole else video.beside(query, grid.sizes), scale=scale, layout="blhd", dtype=wide)
     out: Tensor = fine.reshape(whole) + (coarse if gate is None else coarse * gate.reshape(whole))
     return out.reshape(batch, slots, heads, size).to(narrow)
 

@@ -6,7 +6,7 @@ import dataclasses
 import re
 from typing import Any
 
-from .. import _given, _video_bsa, _video_h3, _video_nabla, _video_vmoba, errors, video
+from .. import _given, _video_bsa, _video_h3, _video_nabla, _video_vmoba, errors, settings, video
 from ._video import VideoImpl, VideoMetadata, VideoMetadataBuilder
 from .attention import AttentionImpl, AttentionMetadata, AttentionMetadataBuilder, given_of
 
@@ -257,9 +257,10 @@ class VmobaImpl(InOrderImpl):
             if value_ is None:
                 raise errors.invalid(f"{name}: expected one in the metadata of VMOBA_ATTN, got None", "attention")
         select = {"topk": "top"}.get(step.moba_select_mode, step.moba_select_mode)
-        return _video_vmoba.vmoba_attention(query, key, value, step.patch_resolution, chunk, select=select, count=count,
-                                            threshold=step.moba_threshold, scope=step.moba_threshold_type,
-                                            scale=self.softmax_scale)
+        with settings.scope({"attention.backend": "any"}):  # it computes with tenon.attention
+            return _video_vmoba.vmoba_attention(query, key, value, step.patch_resolution, chunk, select=select, count=count,
+                                                threshold=step.moba_threshold, scope=step.moba_threshold_type,
+                                                scale=self.softmax_scale)
 
 
 LAYERS = {"VIDEO_SPARSE_ATTN_H3": (PackedMetadata, PackedMetadataBuilder, PackedImpl),

@@ -409,6 +409,8 @@ class Platform(Made):
         """The dotted path of the class that computes a layer's attention: what was selected or, for None,
         what settings ask for, or else the fastest. What cannot be taken is an error with the reason. A backend that was
         selected and that only FastVideo computes on this platform is FastVideo's class, if FastVideo is imported."""
+        if selected_backend is None and (found := self._requested_class(head_size, dtype)):
+            return found
         name = str(getattr(selected_backend, "name", selected_backend)).upper()
         try:
             return self._backend_class(name, selected_backend, head_size, dtype)
@@ -418,6 +420,22 @@ class Platform(Made):
             if selected_backend is None or name == "NO_ATTENTION" or not _fastvideo.is_imported():
                 raise
             return _fastvideo.class_for(self.name, name, head_size, dtype, error)
+
+    def _requested_class(self, head_size: int, dtype: Any) -> str:
+        """The class for the names in attention.backend up to the first one that tn_attention knows; "" if there is none."""
+        strength, _, names = str(settings.get("attention.backend")).rpartition(":")
+        refused: errors.Error | None = None
+        for name in (name.strip().upper() for name in names.split(",")):
+            if name not in VIDEO_BACKENDS and name not in QUANTIZED_BACKENDS:
+                return ""
+            try:
+                return self._backend_class(name, name, head_size, dtype)
+            except (errors.UnsupportedError, errors.UnavailableError) as error:
+                refused = error
+                logger.info("attention: %s", error)
+        if strength == "prefer" or refused is None:
+            return ""
+        raise refused
 
     def _backend_class(self, name: str, selected_backend: Any, head_size: int, dtype: Any) -> str:
         """The dotted path of Tenon's own class."""
@@ -440,14 +458,15 @@ class Platform(Made):
         """Rejects a backend for video where it is not tested, or the operator that it computes with has no kernel."""
         from .._explain import explain
 
-        if not self.is_cpu():
-            raise UnsupportedChoice(f"{backend}: expected the CPU, got {self.name}: the CPU lists the blocks, and the layer is not "
-                                    "tested elsewhere", "unsupported", "attention")
+        if not (self.is_cpu() or self.is_cuda()):
+            raise UnsupportedChoice(f"{backend}: expected cpu or cuda, got {self.name}: the layer is not tested elsewhere",
+                                    "unsupported", "attention")
         size, word = _given.number("head_size", head_size, 1, _given.INT64[1]), _dtypes.word_of(dtype)
         operator, problem = "attention_sparse", f"attention-sparse:{word}:h=1,l=1024,d={size},bq=64,entries=16"
         if backend == "VMOBA_ATTN":
             operator, problem = "attention", f"attention:{word}:h=1,varlen=4x256,d={size},lse=1"
-        found = explain(f"{problem}@{self.name}")
+        with settings.scope({"attention.backend": "any"}):  # which may be what selected this backend
+            found = explain(f"{problem}@{self.name}")
         if found.chosen is None:
             raise UnsupportedChoice(f"{backend} computes with tenon.{operator}: {found.message}", "unsupported", "attention")
         logger.info("attention: %s (%s)", backend, found.chosen.kernel)
@@ -459,7 +478,7 @@ class Platform(Made):
         size, word = _given.number("head_size", head_size, 1, _given.INT64[1]), _dtypes.word_of(dtype)
         try:
             found = explain(f"attention-quantized:{word}:h=1,l=1024,d={size},weights=u8@{self.name}")
-        except errors.UnsupportedError as error:
+        except (errors.UnsupportedError, errors.InvalidArgumentError) as error:
             raise UnsupportedChoice(f"{backend} computes with tn_attention_quantized: {error.message}", "unsupported",
                                     "attention") from None
         if found.chosen is not None:
