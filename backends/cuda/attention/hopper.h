@@ -12,11 +12,26 @@
 
 #include "hopper_args.h"
 
-/* What a kernel is compiled for: see attention_hopper.cu. */
+/* What a kernel is compiled for: see attention_hopper.cuh. */
 typedef struct hopper_variant {
-    int size, values, width, groups;
+    int size, values, width, groups, stages;
     int bounds, tables, mask, scores;
 } hopper_variant;
+
+/* hopper.cuh, hopper_schedule.h, hopper_args.h and attention_hopper.cuh, which units for Hopper have after mma.cuh. */
+extern const cuda_text cuda_text_of_hopper, cuda_text_of_hopper_schedule, cuda_text_of_hopper_args,
+    cuda_text_of_attention_hopper;
+#define CUDA_HOPPER_PARTS                                                           \
+    &cuda_text_of_hopper, &cuda_text_of_hopper_schedule, &cuda_text_of_hopper_args, \
+        &cuda_text_of_attention_hopper
+
+/* Writes the options of a unit that has these parts; `out` must have CUDA_HOPPER_OPTIONS bytes. */
+enum { CUDA_HOPPER_OPTIONS = 256 };
+void cuda_hopper_options(const hopper_variant *variant, tn_dtype dtype, char *out);
+
+/* Makes the tensor maps of Q, K and V. */
+tn_status cuda_hopper_describe(const tn_run *run, const hopper_variant *variant, hopper_args *to,
+                               tn_error *err);
 
 /* Depends only on what the key of plans has. */
 void cuda_hopper_variant_of(const tn_op *op, hopper_variant *out);

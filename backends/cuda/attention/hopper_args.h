@@ -13,7 +13,7 @@ typedef struct hopper_map {
     HOPPER_ALIGNED unsigned long long words[16];
 } hopper_map;
 
-/* The kernel loads K and V into this many buffers each. */
+/* The kernel for dense attention loads K and V into this many buffers each. */
 enum { HOPPER_STAGES = 2 };
 
 typedef struct hopper_args {

@@ -9,34 +9,32 @@
 CUDA_TEXT_DECLARE(hopper_cuh);
 CUDA_TEXT_DECLARE(hopper_schedule_h);
 CUDA_TEXT_DECLARE(hopper_args_h);
+CUDA_TEXT_DECLARE(attention_hopper_cuh);
 CUDA_TEXT_DECLARE(attention_hopper_cu);
-static const cuda_text text_of_instructions = CUDA_TEXT(hopper_cuh, "hopper.cuh");
-static const cuda_text text_of_schedule = CUDA_TEXT(hopper_schedule_h, "hopper_schedule.h");
-static const cuda_text text_of_args = CUDA_TEXT(hopper_args_h, "hopper_args.h");
+const cuda_text cuda_text_of_hopper = CUDA_TEXT(hopper_cuh, "hopper.cuh");
+const cuda_text cuda_text_of_hopper_schedule = CUDA_TEXT(hopper_schedule_h, "hopper_schedule.h");
+const cuda_text cuda_text_of_hopper_args = CUDA_TEXT(hopper_args_h, "hopper_args.h");
+const cuda_text cuda_text_of_attention_hopper =
+    CUDA_TEXT(attention_hopper_cuh, "attention_hopper.cuh");
 static const cuda_text text_of_kernel = CUDA_TEXT(attention_hopper_cu, "attention_hopper.cu");
-static const cuda_unit hopper_unit = {
-    {&cuda_text_of_args, &cuda_text_of_attention_args, &cuda_text_of_common, &cuda_text_of_mma,
-     &text_of_instructions, &text_of_schedule, &text_of_args, &text_of_kernel}};
+static const cuda_unit hopper_unit = {{&cuda_text_of_args, &cuda_text_of_attention_args,
+                                       &cuda_text_of_common, &cuda_text_of_mma, CUDA_HOPPER_PARTS,
+                                       &text_of_kernel}};
 
 typedef struct plan {
     hopper_variant variant;
     cuda_kernel *kernel;
 } plan;
 
-static tn_status get_kernel(const tn_run *run, const hopper_variant *variant, cuda_kernel **out,
-                            tn_error *err)
+void cuda_hopper_options(const hopper_variant *variant, tn_dtype dtype, char *out)
 {
-    enum { OPTIONS = 256 };
-    const bool is_f16 = run->op->operand[TN_ATTENTION_Q].dtype == TN_F16;
-    const char *type = is_f16 ? "f16" : "bf16";
-    char options[OPTIONS];
+    const char *type = cuda_type_of(dtype);
     snprintf(
-        options, sizeof options,
-        "-DIN=%s\n-DDTYPE=\"%s\"\n-DSIZE=%d\n-DVALUES=%d\n-DWIDTH=%d\n-DGROUPS=%d\n-DBOUNDS=%d\n"
-        "-DTABLES=%d\n-DMASK=%d\n-DSCORES=%d\n-default-device\n",
+        out, CUDA_HOPPER_OPTIONS,
+        "-DIN=%s\n-DDTYPE=\"%s\"\n-DSIZE=%d\n-DVALUES=%d\n-DWIDTH=%d\n-DGROUPS=%d\n-DSTAGES=%d\n"
+        "-DBOUNDS=%d\n-DTABLES=%d\n-DMASK=%d\n-DSCORES=%d\n-default-device\n",
         type, type, variant->size, variant->values, variant->width, variant->groups,
-        variant->bounds, variant->tables, variant->mask, variant->scores);
-    return cuda_plan_kernel(run, &hopper_unit, "attention_hopper", options, out, err);
+        variant->stages, variant->bounds, variant->tables, variant->mask, variant->scores);
 }
 
 static tn_status fill_plan(const tn_run *run, void *made, tn_error *err)
@@ -44,7 +42,11 @@ static tn_status fill_plan(const tn_run *run, void *made, tn_error *err)
     plan *to = made;
     cuda_hopper_variant_of(run->op, &to->variant);
     tn_status status = cuda_tiles_check(run->platform, err);
-    return status ? status : get_kernel(run, &to->variant, &to->kernel, err);
+    char options[CUDA_HOPPER_OPTIONS];
+    cuda_hopper_options(&to->variant, run->op->operand[TN_ATTENTION_Q].dtype, options);
+    return status
+               ? status
+               : cuda_plan_kernel(run, &hopper_unit, "attention_hopper", options, &to->kernel, err);
 }
 
 static tn_status plan_hopper(const tn_run *run, void **out, uint64_t *out_bytes, tn_error *err)
@@ -61,6 +63,15 @@ static cuda_tile tile_of(const tn_run *run, int32_t operand, int rows, hopper_ma
                        .memory = tn_operand(run, operand),
                        .rows = rows,
                        .out = (void *)out};
+}
+
+tn_status cuda_hopper_describe(const tn_run *run, const hopper_variant *variant, hopper_args *to,
+                               tn_error *err)
+{
+    const cuda_tile tiles[] = {tile_of(run, TN_ATTENTION_Q, cuda_hopper_rows(variant), &to->q),
+                               tile_of(run, TN_ATTENTION_K, variant->width, &to->k),
+                               tile_of(run, TN_ATTENTION_V, variant->width, &to->v)};
+    return cuda_tiles_describe(run->platform, run->device, tiles, 3, err);
 }
 
 static const double log2_e = 1.4426950408889634;
@@ -87,10 +98,7 @@ static tn_status run_hopper(const tn_run *run, tn_error *err)
     hopper_args args = {0};
     const int64_t found = cuda_processors(run->platform, run->device);
     put_args(run, variant, &args);
-    const cuda_tile tiles[] = {tile_of(run, TN_ATTENTION_Q, cuda_hopper_rows(variant), &args.q),
-                               tile_of(run, TN_ATTENTION_K, variant->width, &args.k),
-                               tile_of(run, TN_ATTENTION_V, variant->width, &args.v)};
-    tn_status status = cuda_tiles_describe(run->platform, run->device, tiles, 3, err);
+    const tn_status status = cuda_hopper_describe(run, variant, &args, err);
     if (status)
         return status;
     const int64_t blocks = (int64_t)args.counts.all_heads * args.counts.blocks;

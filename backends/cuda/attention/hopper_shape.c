@@ -33,8 +33,8 @@ unsigned cuda_hopper_shared(const hopper_variant *variant)
 {
     const int q = cuda_hopper_rows(variant) * line_bytes(variant->size);
     const int keys = variant->width * (line_bytes(variant->size) + line_bytes(variant->values));
-    const int barriers = (2 + 4 * HOPPER_STAGES) * (int)sizeof(uint64_t);
-    return (unsigned)(q + HOPPER_STAGES * keys + barriers);
+    const int barriers = (2 + 4 * variant->stages) * (int)sizeof(uint64_t);
+    return (unsigned)(q + variant->stages * keys + barriers);
 }
 
 /* Returns the greatest number of keys per tile that fits shared memory and, with scores, weights and sums, a thread's
@@ -53,7 +53,7 @@ static int width_of(const hopper_variant *variant)
     const int room = SHARED - BARRIERS - cuda_hopper_rows(variant) * line_bytes(variant->size);
     const int registers =
         (variant->groups == 3 ? REGISTERS_THREE : REGISTERS) - variant->values / 2;
-    int width = room / (HOPPER_STAGES * lines);
+    int width = room / (variant->stages * lines);
     width = (int)at_most(width, registers * 4 / 3);
     width =
         (int)at_most(width, variant->bounds || variant->tables || variant->mask ? BOUNDED : MOST);
@@ -69,6 +69,7 @@ void cuda_hopper_variant_of(const tn_op *op, hopper_variant *out)
     *out = (hopper_variant){
         .size = size < CHUNK ? CHUNK : size,
         .values = values < CHUNK ? CHUNK : values,
+        .stages = HOPPER_STAGES,
         .bounds = at->left >= 0 || mask ? 2 : at->right >= 0,
         .tables = (op->uses & (TN_ATTENTION_USES_PACKED | TN_ATTENTION_USES_LENGTHS)) != 0,
         .mask = mask,
