@@ -72,12 +72,12 @@ tn_status cuda_sparse_mma_admit(const tn_kernel_row *row, const tn_query *query,
     return status ? status : cuda_sparse_admit(query, cuda_sparse_rows(&variant), why);
 }
 
-/* Microseconds that a multiprocessor takes for each pair of a row and a key: for products, and for the score. With 16 rows for a warp,
- * those of the kernel for gradients, which reads its operands in the same way; with 32, an estimate. Neither was measured. */
+/* Microseconds that a multiprocessor takes for each pair of a row and a key: for products, and for the score. They give the times of
+ * heads of 128 elements on an H200 (docs/kernels/sparse-attention.md); how they are divided was not measured. */
 static double pair_us(const sparse_variant *variant)
 {
-    static const double flops_per_us = 2.6e6, flops_per_us_two = 3.4e6;
-    static const double score_us = 7.2e-5, score_us_two = 3.6e-5;
+    static const double flops_per_us = 2.0e6, flops_per_us_two = 2.2e6;
+    static const double score_us = 9.4e-5, score_us_two = 5.6e-5;
     const double flops = 2.0 * (variant->size + variant->values);
     return variant->tiles == 1 ? flops / flops_per_us + score_us
                                : flops / flops_per_us_two + score_us_two;
