@@ -13,7 +13,7 @@ HOPPER, DECODE, OWN, INVARIANT, CUDNN = (
     "cuda.attention.hopper", "cuda.attention.decode", "cuda.attention.own", "cuda.attention.own.invariant",
     "cuda.attention.cudnn")
 BACK, BACK_MMA = "cuda.attention-backward.own", "cuda.attention-backward.mma"
-SPARSE, SPARSE_MMA = "cuda.attention-sparse.own", "cuda.attention-sparse.mma"
+SPARSE, SPARSE_MMA, SPARSE_HOPPER = (f"cuda.attention-sparse.{name}" for name in ("own", "mma", "hopper"))
 
 
 class Decisions(script.Case):
@@ -147,8 +147,15 @@ class Decisions(script.Case):
             self.assertEqual((why["code"], why["what"], why["needed"], why["found"]), (code, what, needed, found), problem)
 
     def test_listed_blocks(self):
-        """Every problem has a row; those of 16 bits whose operands are aligned are for tensor cores."""
+        """Every problem has a row; those of 16 bits whose operands are aligned are for tensor cores. The kernel for Hopper has tiles of
+        adjacent keys, so it is not for small blocks."""
         for fields in ("h=24,l=115200,d=128,bq=384,entries=194400", "h=16,l=49152,d=128,bq=64,entries=786432,sizes=1",
+                       "h=16,l=61440,d=128,bq=128,entries=2211840", "b=2,h=8,hk=2,l=4000,d=64,bq=192,layout=blhd,lse=1",
+                       "h=24,l=32768,d=64,bq=64,entries=600000"):
+            for dtype in ("bf16", "f16"):
+                self.assertEqual(self.first(f"{dtype}:{fields}", op="attention-sparse"), SPARSE_HOPPER, fields)
+                self.assertEqual(self.first(f"{dtype}:{fields}", op="attention-sparse", device="a100"), SPARSE_MMA, fields)
+        for fields in ("h=4,l=4096,d=64,bq=64,bk=8,entries=20000", "h=4,l=4096,d=64,bq=128,mask=causal",
                        "b=2,h=8,hk=2,lq=100,lk=4000,d=72,dv=40,bq=9,bk=1,mask=causal-br,layout=blhd,lse=1,out=f32",
                        "h=2,l=700,d=256,bq=1000,mask=window:9;3"):
             for dtype in ("bf16", "f16"):
@@ -160,7 +167,7 @@ class Decisions(script.Case):
         for problem in ("bf16:h=2,l=700,d=60,bq=64", "f16:h=2,l=700,d=264,bq=64", "bf16:h=2,l=64,d=64,bq=32,sk=8192;4096;64;-1"):
             self.assertEqual(self.first(problem, op="attention-sparse"), SPARSE, problem)
         for setting in ("determinism=run-to-run", "determinism=batch-invariant"):
-            self.assertEqual(self.first("bf16:h=2,l=700,d=64,bq=64", "--set", setting, op="attention-sparse"), SPARSE_MMA)
+            self.assertEqual(self.first("bf16:h=2,l=700,d=64,bq=64", "--set", setting, op="attention-sparse"), SPARSE_HOPPER)
 
     def test_refusals_of_listed_blocks(self):
         for problem, name, code, what, needed, found in (
@@ -168,10 +175,18 @@ class Decisions(script.Case):
                 ("bf16:h=4,l=512,d=64,dv=20,bq=64", SPARSE_MMA, "shape", "head size", 8, 20),
                 ("f16:h=4,l=512,d=64,bq=64,align=16;8;16;16;1", SPARSE_MMA, "alignment", "k", 16, 8),
                 ("bf16:b=2,h=4,l=512,d=64,bq=64,sv=131080;32772;64;1", SPARSE_MMA, "stride", "v", 8, 32772),
+                ("bf16:h=4,l=512,d=264,bq=64", SPARSE_HOPPER, "shape", "head size", 256, 264),
+                ("f16:h=4,l=512,d=64,bq=64,align=8;16;16;16;1", SPARSE_HOPPER, "alignment", "q", 16, 8),
+                ("bf16:b=2,h=4,l=512,d=64,bq=64,sv=131080;32772;64;1", SPARSE_HOPPER, "stride", "v", 8, 32772),
                 ("f32:h=4,l=64,d=520,bq=64", SPARSE, "shape", "head size", 512, 520),
                 ("f32:h=1,lq=1,lk=1073741825,d=1,bq=1", SPARSE, "shape", "keys", 1 << 30, (1 << 30) + 1)):
             why = self.why(problem, name, op="attention-sparse")
             self.assertEqual((why["code"], why["what"], why["needed"], why["found"]), (code, what, needed, found), problem)
+
+    def test_what_hopper_leaves_to_other_kernels(self):
+        for fields in ("mask=causal", "mask=window:100;0", "out=f32", "sizes=1,slots=512"):
+            why = self.why(f"bf16:h=4,l=512,d=64,bq=64,{fields}", SPARSE_HOPPER, op="attention-sparse")
+            self.assertEqual(why["code"], "feature", fields)
 
     def test_refusals(self):
         for problem, what, needed, found in (("f32:b=1,h=4,l=64,d=513", "head size", 512, 513),

@@ -267,7 +267,7 @@ def decode_attentions():
 
 
 def sparse_attentions():
-    """What both kernels for listed blocks compute: blocks that are smaller than a tile, as large, larger, and no whole number of
+    """What the kernels for listed blocks compute on every GPU: blocks that are smaller than a tile, as large, larger, and no whole number of
     tiles; lists and masks; valid keys; every bound; rows without keys; layouts."""
     for dtype in ("bf16", "f16"):
         for fields in (*(f"b=2,h=3,l=333,d={size},bq=64,entries=60,lse=1" for size in (8, 40, 64, 72, 96, 128, 160, 192, 256)),
@@ -281,6 +281,30 @@ def sparse_attentions():
                        "b=2,h=4,l=512,d=128,bq=64,entries=100,sstarts=0;0;1,lse=1", "b=3,h=2,l=512,d=64,bq=128,sizes=1,ssizes=0;1",
                        "b=1,h=2,l=400,d=64,bq=64,smask=0;0;7;1", "b=1,h=1,l=1,d=8,bq=1,lse=1",
                        "b=1,h=2,l=700,d=128,bq=1000000,bk=99999999999,lse=1", "b=1,h=2,l=300,d=64,bq=64,so=38400;19200;64;-1"):
+            yield f"attention-sparse:{dtype}:{fields}"
+
+
+def hopper_sparse_attentions():
+    """What the kernel for listed blocks on Hopper computes: one, two and three groups of rows; blocks of keys that are a tile, several,
+    no whole number of them, and less; ragged ends; lists and masks; valid keys; rows without keys; many tiles of rows for each
+    multiprocessor; layouts."""
+    for dtype in ("bf16", "f16"):
+        for fields in (*(f"b=2,h=3,l=333,d={size},bq=64,entries=60,lse=1" for size in (8, 40, 64, 72, 96, 128, 160, 192, 256)),
+                       *(f"b=1,h=2,lq=400,lk=517,d={size},bq=128,bk=96,lse=1" for size in (64, 96, 128, 200, 256)),
+                       *(f"b=1,h=4,l={length},d={size},bq={block},entries={entries},lse=1" for size in (64, 128)
+                         for block, length, entries in ((64, 1024, 400), (64, 1000, 300), (128, 2048, 600), (128, 2000, 500),
+                                                        (192, 1536, 150), (192, 1500, 150), (384, 2304, 90), (384, 2222, 90))),
+                       "b=2,h=12,l=4096,d=64,bq=64,entries=30000,lse=1", "b=2,h=12,l=3000,d=128,bq=128,lse=1",
+                       "b=1,h=16,l=4096,d=128,bq=64,entries=9000", "b=1,h=4,l=1000,d=128,bq=64,bk=128,entries=100,lse=1",
+                       "b=2,h=4,l=1000,d=128,bq=64,sizes=1,entries=300,lse=1", "b=2,h=4,l=1100,d=64,bq=384,sizes=1,lse=1",
+                       "b=2,h=3,l=900,d=128,bq=128,sizes=1,lse=1", "b=1,h=8,hk=2,l=700,d=128,bq=128,entries=200,lse=1",
+                       "b=1,h=2,lq=500,lk=130,d=64,bq=100,bk=33", "b=1,h=2,l=300,d=64,bq=9,bk=5,entries=2000",
+                       "b=1,h=2,l=200,d=128,bq=16,bk=1,sizes=1,lse=1", "b=1,h=4,l=600,d=192,dv=128,bq=128,bk=64,entries=60,lse=1",
+                       "b=2,h=3,lq=257,lk=600,d=64,dv=136,bq=64,layout=blhd,lse=1", "b=2,h=6,hk=3,l=777,d=128,bq=384,layout=blhd,lse=1",
+                       "b=1,h=2,l=300,d=64,bq=64,scale=-0.3,lse=1", "b=1,h=2,l=300,d=128,bq=128,scale=-0.3,sizes=1,lse=1",
+                       "b=2,h=4,l=512,d=128,bq=64,entries=100,sstarts=0;0;1,lse=1", "b=3,h=2,l=512,d=64,bq=128,sizes=1,ssizes=0;1",
+                       "b=1,h=2,l=400,d=64,bq=64,smask=0;0;7;1", "b=1,h=2,l=640,d=128,bq=128,entries=3,lse=1",
+                       "b=1,h=1,l=1,d=8,bq=1,lse=1", "b=1,h=2,l=700,d=128,bq=1000000,bk=99999999999,lse=1"):
             yield f"attention-sparse:{dtype}:{fields}"
 
 
@@ -620,10 +644,12 @@ class Gpu(script.Case):
         self.assertEqual([row["problem"] for row in self.note(done) if row["ok"] is not True], [])
 
     def test_3_attention_of_listed_blocks(self):
-        """By both kernels: with tensor cores and without."""
+        """By each kernel: with tensor cores, with those of Hopper, and without."""
         self.hold_own((*sparse_attentions(), *own_sparse_attentions()), "listed blocks", 1)
         if float(self.device["capability"]) >= 8:
             self.hold_own(sparse_attentions(), "listed blocks by mma", 1, ".mma")
+        if self.device["capability"] == "9.0":
+            self.hold_own(hopper_sparse_attentions(), "listed blocks on Hopper", 1, ".hopper")
 
     def test_3_attention_of_listed_blocks_with_nonfinite_values(self):
         """NaN and infinity in K and V, in blocks that are not listed, behind valid keys, and at bounds by position."""
@@ -633,6 +659,17 @@ class Gpu(script.Case):
         for name in ("own", "mma") if float(self.device["capability"]) >= 8 else ("own",):
             done = self.command("check", *problems, "--kernel", f"cuda.attention-sparse.{name}", "--nonfinite", "--json")
             self.assertEqual([row["problem"] for row in self.note(done) if row["ok"] is not True], [])
+
+    def test_3_attention_of_listed_blocks_on_hopper_with_nonfinite_values(self):
+        """The same, with several tiles of keys after the first that has such a value."""
+        if self.device["capability"] != "9.0":
+            self.skipTest("the GPU's capability is not 9.0")
+        problems = [f"attention-sparse:{dtype}:{fields}@cuda:0" for dtype in ("bf16", "f16") for fields in (
+            "b=2,h=2,l=1000,d=128,bq=64,sizes=1,entries=300,lse=1", "b=1,h=2,l=900,d=64,bq=128,sizes=1,lse=1",
+            "b=1,h=2,l=900,d=64,bq=192,bk=48,sizes=1,lse=1", "b=1,h=2,l=700,d=128,bq=128,bk=100,entries=50,lse=1",
+            "b=1,h=2,l=1200,d=128,bq=384,sizes=1,lse=1", "b=1,h=2,l=600,d=256,bq=128,bk=80,sizes=1,entries=30")]
+        done = self.command("check", *problems, "--kernel", "cuda.attention-sparse.hopper", "--nonfinite", "--json")
+        self.assertEqual([row["problem"] for row in self.note(done) if row["ok"] is not True], [])
 
     def test_4_sanitizer(self):
         sanitizer = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"

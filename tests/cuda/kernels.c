@@ -7,6 +7,7 @@
 #include "../../backends/cuda/attention/attention_dropout.h"
 #include "../../backends/cuda/attention/decode.h"
 #include "../../backends/cuda/attention_backward/backward_mma.h"
+#include "../../backends/cuda/attention_sparse/sparse_hopper.h"
 #include "../../backends/cuda/attention_sparse/sparse_mma.h"
 #include "../../backends/cuda/compile/ready.h"
 #include "../../backends/cuda/fft/fft_copy.h"
@@ -234,10 +235,14 @@ static const unsigned char *section_of(const void *code, const char *name, size_
     return NULL;
 }
 
-/* Instructions of tensor cores; bytes of stack, where registers that have no room are spilled. */
-static void measure_code(const void *code, const char *section, int *out_products, int *out_stack)
+/* Instructions of tensor cores: of a warp, and of Hopper's warpgroups. */
+enum { HMMA = 0x23C, HGMMA = 0x9F0 };
+
+/* Counts an instruction, and bytes of stack, where registers that have no room are spilled. */
+static void measure_code(const void *code, const char *section, int instruction, int *out_products,
+                         int *out_stack)
 {
-    enum { INSTRUCTION = 16, OPCODE = 0xFFF, HMMA = 0x23C };
+    enum { INSTRUCTION = 16, OPCODE = 0xBFF }; /* without the bit that says where operands are */
     enum {
         FACT = 12,
         STACK = 0x1204,
@@ -250,7 +255,7 @@ static void measure_code(const void *code, const char *section, int *out_product
     *out_products = 0;
     *out_stack = -1;
     for (size_t at = 0; at < size; at += INSTRUCTION)
-        *out_products += ((text[at] | text[at + 1] << 8) & OPCODE) == HMMA;
+        *out_products += ((text[at] | text[at + 1] << 8) & OPCODE) == instruction;
     for (size_t at = 0; at < facts_size; at += FACT) {
         if ((facts[at] | facts[at + 1] << 8) == STACK)
             memcpy(out_stack, facts + at + STACK_AT, sizeof *out_stack);
@@ -289,7 +294,7 @@ static void decoding_is_for_tensor_cores_and_spills_nothing(void **state)
         cuda_decode_variant_of(&op, &variant);
         if (cuda_code_make(compiler, cases[i].architecture, &wanted, &code, &size, &err))
             fail_msg("%s: %s", cases[i].problem, err.message);
-        measure_code(code, ".text.attention_decode", &products, &stack);
+        measure_code(code, ".text.attention_decode", HMMA, &products, &stack);
         give(NULL, code);
         const int least = TWO * variant.tiles * (variant.size + variant.values) / STEP;
         if (products < least || stack != 0)
@@ -335,7 +340,7 @@ static void gradients_are_for_tensor_cores_and_spill_little(void **state)
         cuda_backward_variant_of(&op, part, &variant);
         if (cuda_code_make(compiler, cases[of].architecture, &wanted, &code, &size, &err))
             fail_msg("%s: %s", cases[of].problem, err.message);
-        measure_code(code, ".text.attention_backward_mma", &products, &stack);
+        measure_code(code, ".text.attention_backward_mma", HMMA, &products, &stack);
         give(NULL, code);
         const int scores = variant.size + (part == BACKWARD_DV ? 0 : variant.values);
         const int sums = (part == BACKWARD_DV ? 0 : variant.size) +
@@ -384,7 +389,7 @@ static void attention_of_listed_blocks_is_for_tensor_cores_and_spills_nothing(vo
         cuda_sparse_variant_of(&op, &variant);
         if (cuda_code_make(compiler, cases[i].architecture, &wanted, &code, &size, &err))
             fail_msg("%s: %s", cases[i].problem, err.message);
-        measure_code(code, ".text.attention_sparse_mma", &products, &stack);
+        measure_code(code, ".text.attention_sparse_mma", HMMA, &products, &stack);
         give(NULL, code);
         const int least =
             variant.tiles * variant.width / COLUMNS * (variant.size + variant.values) / STEP;
@@ -392,6 +397,57 @@ static void attention_of_listed_blocks_is_for_tensor_cores_and_spills_nothing(vo
             fail_msg("%s for %s: %d products of tensor cores, at least %d are needed; %d bytes of "
                      "stack",
                      cases[i].problem, cases[i].architecture, products, least, stack);
+    }
+}
+
+/* Each number of groups of rows; in a normal run one of them. On the stack are only the copy of weights by which values are
+ * added key by key, and what a loader with few registers has no room for. */
+static void attention_of_listed_blocks_on_hopper_spills_nothing(void **state)
+{
+    enum { STEP = 16, LOADER = 64 };
+    static const struct {
+        const char *problem;
+        int groups, width;
+    } cases[] = {{"attention-sparse:bf16:h=2,l=999,d=128,bq=384", 2, 192},
+                 {"attention-sparse:bf16:h=2,l=999,d=128,bq=128", 2, 128},
+                 {"attention-sparse:bf16:h=2,l=999,d=128,bq=64", 1, 64},
+                 {"attention-sparse:f16:h=2,l=999,d=64,bq=192", 3, 96},
+                 {"attention-sparse:bf16:h=2,l=999,d=64,bq=384", 3, 128},
+                 {"attention-sparse:f16:h=2,l=999,d=64,bq=64,scale=-1", 1, 64},
+                 {"attention-sparse:f16:h=2,l=999,d=96,dv=80,bq=64,bk=96", 1, 96},
+                 {"attention-sparse:bf16:h=2,l=999,d=256,bq=64", 1, 64},
+                 {"attention-sparse:bf16:h=2,l=999,d=256,bq=128", 2, 64},
+                 {"attention-sparse:f16:h=2,l=999,d=192,dv=128,bq=128", 2, 128}};
+    const size_t count = sizeof cases / sizeof cases[0];
+    (void)state;
+    if (test_fewest())
+        skip(); /* it shows nothing about our own memory */
+    begin();
+    for (size_t i = 0; i < count; i++) {
+        char options[CUDA_SPARSE_HOPPER_OPTIONS];
+        void *code = NULL;
+        size_t size = 0;
+        int products, stack;
+        tn_op op;
+        tn_error err;
+        cuda_case wanted;
+        hopper_variant variant;
+        if (!test_full() && i != test_seed() % count)
+            continue;
+        read_problem(cases[i].problem, &op);
+        cuda_sparse_hopper_case(&op, options, &wanted);
+        cuda_sparse_hopper_variant_of(&op, &variant);
+        assert_int_equal(variant.groups, cases[i].groups);
+        assert_int_equal(variant.width, cases[i].width);
+        if (cuda_code_make(compiler, "sm_90a", &wanted, &code, &size, &err))
+            fail_msg("%s: %s", cases[i].problem, err.message);
+        measure_code(code, ".text.attention_sparse_hopper", HGMMA, &products, &stack);
+        give(NULL, code);
+        const int least = (variant.size + variant.width) / STEP;
+        const int most = variant.width + (variant.groups == 3 || variant.width > 128 ? LOADER : 0);
+        if (products < least || stack > most)
+            fail_msg("%s: %d products of warpgroups, at least %d are needed; %d bytes of stack",
+                     cases[i].problem, products, least, stack);
     }
 }
 
@@ -525,6 +581,7 @@ int main(void)
         cmocka_unit_test(decoding_is_for_tensor_cores_and_spills_nothing),
         cmocka_unit_test(gradients_are_for_tensor_cores_and_spill_little),
         cmocka_unit_test(attention_of_listed_blocks_is_for_tensor_cores_and_spills_nothing),
+        cmocka_unit_test(attention_of_listed_blocks_on_hopper_spills_nothing),
         cmocka_unit_test(what_was_compiled_is_kept),
         cmocka_unit_test(random_numbers_compile),
         cmocka_unit_test(helpers_compile),

@@ -13,15 +13,18 @@ struct tile_rows {
     int row, end;
 };
 
-/* The rows of this block. The last ones of a head are computed first: with bounds by position they see the most keys. */
-template <int ROWS> DEVICE tile_rows tile_rows_of(const cuda_sparse_args &args)
+/* The tile with number `index`. The last ones of a head come first: with bounds by position they see the most keys. */
+template <int ROWS> DEVICE tile_rows tile_rows_at(const cuda_sparse_args &args, u32 index)
 {
-    const u32 each = (u32)args.query_blocks * (u32)args.tiles, lot = blockIdx.x / each, b = lot / (u32)args.of.heads;
-    const u32 place = each - 1 - (blockIdx.x - lot * each), n = place / (u32)args.tiles;
+    const u32 each = (u32)args.query_blocks * (u32)args.tiles, lot = index / each, b = lot / (u32)args.of.heads;
+    const u32 place = each - 1 - (index - lot * each), n = place / (u32)args.tiles;
     const i64 first = (i64)n * args.block_queries, row = first + (i64)(place - n * (u32)args.tiles) * ROWS;
     const i64 last = within(first + args.block_queries, 0, args.of.queries);
     return {(int)b, (int)(lot - b * (u32)args.of.heads), (int)n, (int)within(row, 0, last), (int)within(row + ROWS, 0, last)};
 }
+
+/* The rows of this block. */
+template <int ROWS> DEVICE tile_rows tile_rows_of(const cuda_sparse_args &args) { return tile_rows_at<ROWS>(args, blockIdx.x); }
 
 /* The sequence of a tile, in which no rows exist from the tile's end on. */
 DEVICE sequence sequence_of_tile(const cuda_sparse_args &args, const tile_rows &rows)
