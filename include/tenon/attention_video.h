@@ -51,9 +51,13 @@ typedef struct tn_attention_video_args {
     tn_stream *stream; /* NULL: the calling thread's current stream of the tensors' device */
     void *workspace;   /* memory on that device for tables and intermediate results, aligned to 64
                           bytes; NULL: allocated */
-    uint64_t workspace_bytes; /* its size; 0 if, and only if, workspace is NULL */
+    uint64_t workspace_bytes;  /* its size; 0 if, and only if, workspace is NULL */
+    const tn_tensor *selected; /* sparse: i32 [batch, heads, tiles, keep], contiguous; receives the
+                                  tiles that each tile of queries selects, ascending; or NULL. If it
+                                  is given and out is NULL, only the selection is computed, and v
+                                  and gate are not read */
 } tn_attention_video_args;
-TN_ENDS_WITH(tn_attention_video_args, workspace_bytes);
+TN_ENDS_WITH(tn_attention_video_args, selected);
 
 /* Fails with TN_INVALID_ARGUMENT for a wrong geometry, naming the numbers; with TN_UNSUPPORTED if the
  * tensors are not in memory that the host can access or no kernel computes a part; with TN_REFUSED if

@@ -203,6 +203,15 @@ static int64_t number_of(const int64_t *canvas, const int64_t *tile, int64_t tok
     return (at[0] * rows + at[1]) * columns + at[2];
 }
 
+/* The first token of a tile. */
+static int64_t token_of(const int64_t *canvas, const int64_t *tile, int64_t number)
+{
+    int64_t token = 0;
+    while (number_of(canvas, tile, token) != number)
+        token++;
+    return token;
+}
+
 enum { TILES_MOST = LENGTH_MOST };
 static double means[3][TILES_MOST][SIZE], scores[TILES_MOST];
 static uint8_t kept[TILES_MOST];
@@ -467,6 +476,107 @@ static void bad_geometry_is_refused(void **state)
     assert_int_equal(tn_attention_video(NULL, NULL, &err), TN_INVALID_ARGUMENT);
 }
 
+/* The table of selected tiles: with a result and alone, in both layouts. */
+static void the_selection_is_written(void **state)
+{
+    (void)state;
+    enum { TILES = 12, LENGTH = 60, ENTRIES = HEADS * TILES * TILES };
+    static const int64_t canvas[] = {3, 4, 5}, tile[] = {2, 2, 2};
+    static int32_t table[2][ENTRIES + 1];
+    for (int64_t keep = 1; keep <= TILES; keep++) {
+        const int32_t layout = (int32_t)roll(2);
+        int64_t shape[] = {1, HEADS, TILES, keep};
+        tn_tensor selected = {.data = table[0],
+                              .device_type = TN_DLPACK_CPU,
+                              .ndim = 4,
+                              .dtype = TN_I32,
+                              .shape = shape};
+        piece q, k, v, out, of_gate;
+        tn_error err;
+        roll_numbers(q_numbers, NUMBERS);
+        roll_numbers(k_numbers, NUMBERS);
+        roll_numbers(v_numbers, NUMBERS);
+        if (!define_sparse(canvas, tile, keep, 0.7, layout, false))
+            continue;
+        tn_attention_video_args args = {.struct_size = sizeof args,
+                                        .kind = TN_VIDEO_SPARSE,
+                                        .q = lay(&q, q_numbers, LENGTH, layout),
+                                        .k = lay(&k, k_numbers, LENGTH, layout),
+                                        .v = lay(&v, v_numbers, LENGTH, layout),
+                                        .out = lay(&out, wanted, LENGTH, layout),
+                                        .canvas = canvas,
+                                        .tile = tile,
+                                        .keep = keep,
+                                        .scale = 0.7,
+                                        .layout = layout};
+        assert_int_equal(tn_attention_video(NULL, &args, &err), TN_OK);
+        memset(table, 0xFF, sizeof table);
+        memset(found, 0xFF, sizeof found);
+        args.out = lay(&out, found, LENGTH, layout);
+        args.selected = &selected;
+        assert_int_equal(tn_attention_video(NULL, &args, &err), TN_OK);
+        assert_memory_equal(found, wanted, (size_t)HEADS * LENGTH * SIZE * sizeof(float));
+        selected.data = table[1];
+        args.out = args.v = NULL;
+        args.gate = lay(&of_gate, gate_numbers, 7, layout); /* is not read */
+        assert_int_equal(tn_attention_video(NULL, &args, &err), TN_OK);
+        assert_memory_equal(table[0], table[1], sizeof table[0]);
+        assert_int_equal(table[1][HEADS * TILES * keep], -1);
+        const int64_t last = LENGTH - 1; /* its tile is the last one */
+        for (int64_t n = 0, at = 0; n < TILES; n++) {
+            if (seen[((HEADS - 1) * LENGTH + last) * LENGTH + token_of(canvas, tile, n)])
+                assert_int_equal(table[0][((HEADS - 1) * TILES + TILES - 1) * keep + at++], n);
+        }
+    }
+}
+
+static void bad_selections_are_refused(void **state)
+{
+    (void)state;
+    static const int64_t canvas[] = {4, 4, 4}, tile[] = {2, 2, 2}, windows[] = {1, 1, 1};
+    static int32_t table[HEADS * 8 * 8 + 1];
+    int64_t shape[] = {1, HEADS, 8, 8}, apart[] = {HEADS * 64, 64, 8, 2};
+    const tn_tensor right = {
+        .data = table, .device_type = TN_DLPACK_CPU, .ndim = 4, .dtype = TN_I32, .shape = shape};
+    tn_tensor selected = right;
+    tn_error err;
+    REFUSED("selected: expected none for sliding tiles", SLIDING, a.selected = &selected);
+    REFUSED("selected: expected aligned contiguous i32 of 1 x 2 x 8 x 3", SPARSE, a.keep = 3,
+            a.selected = &selected);
+    selected.dtype = TN_F32;
+    REFUSED("selected: expected aligned contiguous i32", SPARSE, a.selected = &selected);
+    selected = right;
+    selected.strides = apart;
+    REFUSED("selected: expected aligned contiguous i32", SPARSE, a.selected = &selected);
+    selected = right;
+    selected.byte_offset = 2;
+    REFUSED("selected: expected aligned contiguous i32", SPARSE, a.selected = &selected);
+    selected = right;
+    selected.ndim = 3;
+    REFUSED("selected: expected aligned contiguous i32", SPARSE, a.selected = &selected);
+    selected = right;
+    selected.data = q_numbers;
+    REFUSED("selected shares memory with q", SPARSE, a.selected = &selected);
+    selected.data = found;
+    REFUSED("selected shares memory with out", SPARSE, a.selected = &selected);
+    selected.data = k_numbers;
+    REFUSED("selected shares memory with k", SPARSE, a.selected = &selected, a.out = NULL);
+    selected.data = NULL;
+    REFUSED("selected", SPARSE, a.selected = &selected);
+    REFUSED("k: expected 64 tokens in dimension 2, got 63", SPARSE, a.selected = &right,
+            a.out = NULL, a.k = lay(&other, k_numbers, 63, 0));
+    REFUSED("out: the tensor is NULL", SPARSE, a.out = NULL);
+    tn_attention_video_args args = args_of_64(canvas, tile);
+    tn_attention_video_plan *plan = NULL;
+    args.kind = TN_VIDEO_SPARSE;
+    args.out = NULL;
+    args.selected = &selected; /* without data: explained */
+    assert_int_equal(tn_attention_video_explain(NULL, &args, &plan, &err), TN_OK);
+    assert_string_equal(tn_attention_video_part_get(plan, 2)->stage, "scores");
+    assert_null(tn_attention_video_part_get(plan, 3));
+    tn_attention_video_plan_release(plan);
+}
+
 static void calls_are_explained(void **state)
 {
     (void)state;
@@ -621,6 +731,8 @@ int main(void)
         cmocka_unit_test(ties_take_the_first_tiles),
         cmocka_unit_test(the_greatest_numbers_are_selected),
         cmocka_unit_test(bad_geometry_is_refused),
+        cmocka_unit_test(the_selection_is_written),
+        cmocka_unit_test(bad_selections_are_refused),
         cmocka_unit_test(calls_are_explained),
         cmocka_unit_test(workspaces_and_low_precision),
         cmocka_unit_test(tables_have_every_token_once),

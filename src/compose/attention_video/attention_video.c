@@ -113,13 +113,13 @@ static tn_status check_dtypes(const tni_video_call *c, tn_error *err)
     if (dtype != TN_F64 && dtype != TN_F32 && dtype != TN_F16 && dtype != TN_BF16)
         return tn_fail(err, TN_UNSUPPORTED, 0, where, "q: expected f64, f32, f16 or bf16, got %s",
                        tn_dtype_name(dtype));
-    for (int32_t n = 0; n < (c->args->gate ? 3 : 2); n++) {
+    for (int32_t n = 0; n < (c->selects_only ? 1 : c->args->gate ? 3 : 2); n++) {
         if (same[n]->tensor.dtype != dtype)
             return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
                            "%s: expected %s, the dtype of q, got %s", names[n],
                            tn_dtype_name(dtype), tn_dtype_name(same[n]->tensor.dtype));
     }
-    if (out != dtype && out != c->wide)
+    if (!c->selects_only && out != dtype && out != c->wide)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where, "out: expected %s%s, got %s",
                        tn_dtype_name(dtype), dtype != c->wide ? " or f32" : "", tn_dtype_name(out));
     return TN_OK;
@@ -129,14 +129,15 @@ static tn_status check_shapes(const tni_video_call *c, tn_error *err)
 {
     const int64_t heads = c->q.shape[1], groups = c->k.shape[1];
     tn_status status = check_like_q(c, "k", &c->k, groups, c->q.shape[3], err);
-    if (!status)
+    if (!status && !c->selects_only)
         status = check_like_q(c, "v", &c->v, groups, c->v.shape[3], err);
     if (!status && (groups ? heads % groups : heads))
         status = tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
                          "q: expected a multiple of the %" PRId64 " heads of k, got %" PRId64,
                          groups, heads);
-    if (!status)
-        status = check_like_q(c, "out", &c->out, heads, c->v.shape[3], err);
+    if (status || c->selects_only)
+        return status;
+    status = check_like_q(c, "out", &c->out, heads, c->v.shape[3], err);
     if (!status && c->args->gate)
         status = check_like_q(c, "gate", &c->gate, heads, c->v.shape[3], err);
     return status;
@@ -164,10 +165,11 @@ static tn_status check_sliding(tni_video_call *c, tn_error *err)
 {
     const tn_attention_video_args *args = c->args;
     const int64_t length = c->q.shape[2], heads = c->q.shape[1];
-    if (args->gate || args->keep || args->sparsity != 0)
+    if (args->gate || c->selects || args->keep || args->sparsity != 0)
         return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
                        "%s: expected none for sliding tiles, got one; kind is TN_VIDEO_SPARSE?",
                        args->gate   ? "gate"
+                       : c->selects ? "selected"
                        : args->keep ? "keep"
                                     : "sparsity");
     /* Before any window is read. */
@@ -190,6 +192,48 @@ static int64_t count_kept(double sparsity, int64_t tiles)
 {
     const double kept = ceil(rint((1 - sparsity) * (double)tiles * 1e9) / 1e9);
     return kept < 1 ? 1 : kept > (double)tiles ? tiles : (int64_t)kept;
+}
+
+/* Checks the table that receives the selection. It is written before the last tensor is read. */
+static tn_status check_selected(const tni_video_call *c, tn_error *err)
+{
+    const tni_video_side *const sides[] = {&c->q, &c->k, &c->v, &c->gate, &c->out};
+    static const char *const names[] = {"q", "k", "v", "gate", "out"};
+    const int64_t shape[] = {c->q.shape[0], c->q.shape[1], c->grid.tiles, c->keep};
+    const tn_tensor *selected = &c->selected;
+    tni_layout layout;
+    tn_device *device;
+    tn_status status = tni_tensor_measure(selected, where, "selected", &layout, err);
+    if (!status)
+        status = tni_tensor_writable(selected, where, "selected", err);
+    if (!status)
+        status = tni_tensor_device_of(selected, where, &device, err);
+    if (!status && device != c->device)
+        status = tn_fail(err, TN_REFUSED, 0, where,
+                         "q is on %s and selected on %s; give memory of the host", c->device->id,
+                         device->id);
+    if (status)
+        return status;
+    if (selected->dtype != TN_I32 || selected->ndim != 4 || !layout.dense ||
+        (uintptr_t)tni_tensor_first(selected) % sizeof(int32_t) ||
+        memcmp(selected->shape, shape, sizeof shape) != 0)
+        return tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                       "selected: expected aligned contiguous i32 of %" PRId64 " x %" PRId64
+                       " x %" PRId64 " x %" PRId64 ": batch, heads, tiles, tiles to select",
+                       shape[0], shape[1], shape[2], shape[3]);
+    for (size_t n = 0; n < sizeof sides / sizeof *sides && layout.elements > 0; n++) {
+        const tn_tensor *side = &sides[n]->tensor;
+        tni_layout of_side = {0};
+        if (sides[n]->shape[0] > 0)
+            status = tni_tensor_measure(side, where, names[n], &of_side, err);
+        if (!status && of_side.elements > 0 &&
+            tni_tensors_overlap(side, of_side.size, selected, layout.size))
+            status = tn_fail(err, TN_INVALID_ARGUMENT, 0, where,
+                             "selected shares memory with %s; use another tensor", names[n]);
+        if (status)
+            return status;
+    }
+    return TN_OK;
 }
 
 static tn_status check_sparse(tni_video_call *c, tn_error *err)
@@ -221,7 +265,7 @@ static tn_status check_sparse(tni_video_call *c, tn_error *err)
                        " pairs of tiles of all heads, got more; use larger tiles or fewer heads",
                        INT32_MAX);
     c->grid.entries = entries;
-    return TN_OK;
+    return c->selects ? check_selected(c, err) : TN_OK;
 }
 
 /* Adds a part to the workspace. */
@@ -237,7 +281,7 @@ static void lay_out_sparse(tni_video_call *c)
 {
     const tni_video_side *const sides[] = {&c->q, &c->k, &c->v};
     const int64_t tiles = c->grid.tiles, row = tiles * tni_dtype_bytes(c->wide);
-    const int64_t all = c->out.shape[0] * c->out.shape[1];
+    const int64_t all = c->q.shape[0] * c->q.shape[1];
     const bool low = c->dtype != c->wide, gate = c->args->gate != NULL;
     for (int32_t n = 0; n < 3; n++) {
         const int64_t heads = sides[n]->shape[0] * sides[n]->shape[1];
@@ -264,7 +308,8 @@ static void lay_out(tni_video_call *c)
     c->order = add_span(c, grid->slots, TN_I32);
     c->sizes = add_span(c, grid->blocks, TN_I32);
     c->starts = add_span(c, lists * (grid->blocks + 1), TN_I32);
-    c->blocks = add_span(c, grid->entries, TN_I32);
+    if (!c->selects)
+        c->blocks = add_span(c, grid->entries, TN_I32);
     if (sparse)
         lay_out_sparse(c);
 }
@@ -279,6 +324,20 @@ static tn_status check_device(const tni_video_call *c, tn_error *err)
                          "q: expected tensors in memory of the host, which writes the tables and "
                          "selects the tiles; got %s: copy them",
                          c->device->id);
+}
+
+static bool out_is_empty(const tni_video_call *c)
+{
+    bool empty = false;
+    for (int32_t d = 0; d < 4; d++)
+        empty = empty || c->out.shape[d] == 0;
+    return empty;
+}
+
+/* Whether nothing is to be computed. A canvas with a selection has tokens. */
+static bool is_empty(const tni_video_call *c)
+{
+    return c->selects ? c->q.shape[0] == 0 || c->q.shape[1] == 0 : out_is_empty(c);
 }
 
 /* Validates a call and lays out its workspace. With c->plan, it is being explained. */
@@ -300,8 +359,16 @@ static tn_status begin_call(const tn_context *context, const tn_attention_video_
                  {"v", args->v, &c->v},
                  {"out", args->out, &c->out},
                  {"gate", args->gate, &c->gate}};
-    for (size_t n = 0; n < (args->gate ? 5U : 4U) && !status; n++)
+    if (TN_HAS(args, tn_attention_video_args, selected) && args->selected) {
+        c->selected = *args->selected;
+        c->selects = true;
+        c->selects_only = !args->out;
+    }
+    const size_t count = c->selects_only ? 2 : args->gate ? 5 : 4;
+    for (size_t n = 0; n < count && !status; n++)
         status = take_side(c, sides[n].name, sides[n].tensor, &supposed, sides[n].to, err);
+    if (!status && c->plan && c->selects && !c->selected.data && c->selected.dtype)
+        status = tni_tensor_suppose(&c->selected, where, "selected", &supposed, err);
     if (status)
         return status;
     c->dtype = c->q.tensor.dtype;
@@ -315,10 +382,11 @@ static tn_status begin_call(const tn_context *context, const tn_attention_video_
         status = check_dtypes(c, err);
     if (!status)
         status = check_shapes(c, err);
-    if (!status)
+    if (!status && !c->selects_only)
         status = check_out(c, err);
     if (!status)
         status = args->kind == TN_VIDEO_SPARSE ? check_sparse(c, err) : check_sliding(c, err);
+    c->selects_only = c->selects && out_is_empty(c);
     if (!status)
         lay_out(c);
     c->memory = supposed + (TNI_SUPPOSED - supposed) % ALIGNMENT;
@@ -342,14 +410,6 @@ static tn_status acquire_memory(const tni_video_call *c, void **out, tn_error *e
 static tn_status compute(tni_video_call *c, tn_error *err)
 {
     return c->args->kind == TN_VIDEO_SPARSE ? tni_video_sparse(c, err) : tni_video_sliding(c, err);
-}
-
-static bool is_empty(const tni_video_call *c)
-{
-    bool empty = false;
-    for (int32_t d = 0; d < 4; d++)
-        empty = empty || c->out.shape[d] == 0;
-    return empty;
 }
 
 tn_status tn_attention_video(const tn_context *context, const tn_attention_video_args *args,

@@ -64,6 +64,8 @@ typedef struct tni_video_call {
     tn_decision *decision; /* of the part that is being explained */
     tni_video_grid grid;
     tni_video_side q, k, v, out, gate; /* gate: shape[0] is 0 without one */
+    tn_tensor selected;                /* as it was given; or zeroed */
+    bool selects, selects_only;        /* whether it was given; whether nothing else is computed */
     tn_dtype dtype, wide;              /* of q; of scores and sums */
     double scale;
     int64_t keep;
@@ -71,7 +73,7 @@ typedef struct tni_video_call {
     tn_stream *stream;
     uintptr_t memory; /* of the spans */
     uint64_t bytes;
-    tni_video_span order, sizes, starts, blocks;
+    tni_video_span order, sizes, starts, blocks;     /* blocks: without `selected` */
     tni_video_span means[3], values, scores, coarse; /* sparse */
     tni_video_span fine, gated;
     int64_t score_rows; /* rows of scores that are computed at a time */

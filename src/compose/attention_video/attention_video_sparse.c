@@ -3,6 +3,7 @@
 #include "attention_video.h"
 
 #include "base/dtype.h"
+#include "device/tensor/tensor.h"
 
 #define AXES_OF_TOKENS (UINT64_C(1) << 2 | UINT64_C(1) << 4 | UINT64_C(1) << 6)
 
@@ -30,6 +31,12 @@ static tn_status compute_means(tni_video_call *c, const tni_video_side *of, uint
         }
     }
     return status;
+}
+
+/* The selected tiles, [batch, heads, tiles, keep]. */
+static int32_t *selected_of(const tni_video_call *c)
+{
+    return c->selects ? tni_tensor_first(&c->selected) : (int32_t *)tni_video_at(c, &c->blocks);
 }
 
 /* A part of a contiguous table [batch, heads, tiles, size]: some tiles of one head. */
@@ -60,7 +67,9 @@ static tn_status compute_rows(tni_video_call *c, int64_t head, int64_t row, int6
                                       .set = TN_MATMUL_SET_ALPHA);
     if (!status && !c->plan)
         tni_video_select(c->wide, scores.tensor.data, rows, tiles, c->keep,
-                         (int32_t *)tni_video_at(c, &c->blocks) + (head * tiles + row) * c->keep);
+                         selected_of(c) + (head * tiles + row) * c->keep);
+    if (c->selects_only)
+        return status;
     if (!status)
         status =
             TNI_VIDEO_CALL(c, "weights", softmax, err, .in = &scores.tensor, .out = &scores.tensor);
@@ -76,9 +85,9 @@ static tn_status compute_coarse(tni_video_call *c, tn_error *err)
     const int64_t heads = c->plan && all > 1 ? 1 : all;
     const tni_video_side *const sides[] = {&c->q, &c->k, &c->v};
     tn_status status = TN_OK;
-    for (int32_t n = 0; n < 3 && !status; n++)
+    for (int32_t n = 0; n < (c->selects_only ? 2 : 3) && !status; n++)
         status = compute_means(c, sides[n], tni_video_at(c, &c->means[n]), err);
-    if (!status && c->values.at != c->means[2].at) {
+    if (!status && !c->selects_only && c->values.at != c->means[2].at) {
         const int64_t shape[] = {c->k.shape[0], c->k.shape[1], tiles, c->v.shape[3]};
         tni_video_view means, values;
         tni_video_view_make(c, c->dtype, tni_video_at(c, &c->means[2]), 4, shape, NULL, &means);
@@ -122,7 +131,7 @@ static tn_status compute_fine(tni_video_call *c, const tn_tensor *to, tn_error *
     tni_video_view_make(c, TN_I32, tni_video_at(c, &c->order), 1, slots, NULL, &order);
     tni_video_view_make(c, TN_I32, tni_video_at(c, &c->sizes), 1, blocks, NULL, &sizes);
     tni_video_view_make(c, TN_I32, tni_video_at(c, &c->starts), 3, starts, NULL, &of_starts);
-    tni_video_view_make(c, TN_I32, tni_video_at(c, &c->blocks), 1, entries, NULL, &listed);
+    tni_video_view_make(c, TN_I32, (uintptr_t)selected_of(c), 1, entries, NULL, &listed);
     if (!c->plan) {
         int32_t *start = of_starts.tensor.data;
         tni_video_write_order(grid, order.tensor.data);
@@ -190,10 +199,11 @@ tn_status tni_video_sparse(tni_video_call *c, tn_error *err)
     tni_video_view fine;
     tni_video_side sum = c->out;
     tn_status status = compute_coarse(c, err);
+    if (status || c->selects_only)
+        return status;
     if (c->fine.bytes > 0)
         view_whole(c, &c->fine, &fine, &sum);
-    if (!status)
-        status = compute_fine(c, c->fine.bytes > 0 ? &fine.tensor : &c->out.tensor, err);
+    status = compute_fine(c, c->fine.bytes > 0 ? &fine.tensor : &c->out.tensor, err);
     if (status)
         return status;
     if (low)
