@@ -8,6 +8,7 @@ from tenon.platforms import AttentionBackendEnum, platform
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
+from tenon.integrations import _sparse_gradient  # noqa: E402
 from tenon.integrations.torch import (attention, attention_sparse, sliding_tile_attention,  # noqa: E402
                                       video_sparse_attention)
 
@@ -168,6 +169,46 @@ def test_video_sparse(canvas, tile, gated):
     q, k, v, *gate = (x.detach() for x in given)
     plain = tenon.video.video_sparse_attention(q, k, v, canvas, 0.6, gate=gate[0] if gate else None, tile=tile)
     torch.testing.assert_close(run(*given).detach(), plain)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_the_same_cubes_are_selected(dtype):
+    """Cubes with the same keys in another order have scores that only rounding tells apart. The first columns of v are
+    the cubes, so without the coarse stage a result is above 0 for the selected ones."""
+    canvas, tile = (4, 8, 16), (4, 4, 4)
+    grid = tenon.video.grid_of(canvas, tile)
+    cubes = torch.eye(grid.tiles, 16, dtype=dtype).repeat_interleave(grid.slots, 0)
+    for keep in range(1, 2 * grid.tiles + 1):
+        sparsity = 1 - (keep % grid.tiles + 1) / grid.tiles
+        q, keys = torch.randn(2, 512, 2, 16), torch.randn(2, grid.slots, 2, 16)
+        k = torch.cat([keys[:, torch.randperm(grid.slots)] for _ in range(grid.tiles)], 1)
+        v = cubes[None, :, None].expand(2, -1, 2, -1)
+        q, k, v = (grid.to_raster(x.to(dtype)) for x in (q, k, v))
+        gate = torch.zeros_like(v)
+        trained = video_sparse_attention(*(x.clone().requires_grad_() for x in (q, k, v)), canvas, sparsity, gate=gate, tile=tile)
+        plain = tenon.video.video_sparse_attention(q, k, v, canvas, sparsity, gate=gate, tile=tile)
+        torch.testing.assert_close(trained.detach() > 0, plain > 0, rtol=0, atol=0)
+        assert ((plain > 0).sum(-1) == keep % grid.tiles + 1).all()
+        selected = tenon.video.select_cubes(grid, grid.to_tiles(q), grid.to_tiles(k), sparsity)
+        seen = torch.zeros(2, 2, grid.tiles, grid.tiles, dtype=torch.bool).scatter_(-1, selected.long(), True)
+        seen = seen.repeat_interleave(grid.slots, 2).transpose(1, 2)
+        torch.testing.assert_close(grid.to_raster(seen), plain[..., :grid.tiles] > 0, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_results_with_and_without_gradients_are_alike(dtype):
+    canvas, tile = (3, 5, 6), (2, 2, 4)
+    grid = tenon.video.grid_of(canvas, tile)
+    for sparsity in (0, 0.3, 0.6, 0.9):
+        q, k, v, gate = (tenon.video.without_empty(grid, torch.randn(2, 90, 2, size).to(dtype)) for size in (16, 16, 8, 8))
+        plain = tenon.video.cubes_attention(grid, q, k, v, sparsity, gate, 0.3)
+        given = [x.clone().requires_grad_() for x in (q, k, v, gate)]
+        trained = _sparse_gradient.cubes_attention(grid, *given[:3], sparsity, given[3], 0.3)
+        near = {torch.float32: 1e-5, torch.bfloat16: 2e-2, torch.float16: 2e-3}[dtype]
+        torch.testing.assert_close(trained.detach(), plain, rtol=near, atol=near)
+        empty = list(grid.empty)
+        assert empty and (plain[:, empty] == 0).all() and (trained[:, empty] == 0).all()
+        assert all(x.abs().sum() > 0 for x in torch.autograd.grad(trained.sum(), given))
 
 
 @pytest.mark.parametrize("name", ["SLIDING_TILE_ATTN", "VIDEO_SPARSE_ATTN"])

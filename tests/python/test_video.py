@@ -111,6 +111,34 @@ def test_video_sparse(random, canvas, tile, sparsity):
             numpy.testing.assert_allclose(numpy.asarray(out), wanted, 1e-9, 1e-11)
 
 
+@pytest.mark.parametrize("canvas, tile", CANVASES)
+def test_cubes_in_the_order_of_slots(random, canvas, tile):
+    """The same numbers as in raster order; empty slots are 0."""
+    grid = video.grid_of(canvas, tile)
+    q, k, v, gate = (normal(random, 2, grid.length, 2, 16) for _ in range(4))
+    wanted = video.video_sparse_attention(q, k, v, canvas, 0.5, tile=tile, gate=gate)
+    for make in libraries():
+        tiled = [video.without_empty(grid, make(x)) for x in (q, k, v, gate)]
+        out = video.cubes_attention(grid, *tiled[:3], 0.5, tiled[3])
+        numpy.testing.assert_array_equal(numpy.asarray(grid.to_raster(out)), wanted)
+        assert (numpy.asarray(out)[:, list(grid.empty)] == 0).all()
+
+
+@pytest.mark.parametrize("canvas, tile", CANVASES)
+@pytest.mark.parametrize("sparsity", [0, 0.5, 0.9])
+def test_selected_cubes(random, canvas, tile, sparsity):
+    grid = video.grid_of(canvas, tile)
+    q, k = (normal(random, 2, grid.length, 2, 16, dtype="float64") for _ in range(2))
+    at, counts = tiles_of(canvas, tile)
+    cube = (at[:, 0] * counts[1] + at[:, 1]) * counts[2] + at[:, 2]
+    mean_q, mean_k = (numpy.stack([x[:, cube == n].mean(1) for n in range(grid.tiles)], 2) for x in (q, k))
+    wanted = video.best_blocks(mean_q @ mean_k.transpose(0, 1, 3, 2) * 0.3, video.blocks_to_keep(sparsity, grid.tiles))
+    for make in libraries():
+        selected = video.select_cubes(grid, *(video.without_empty(grid, make(x)) for x in (q, k)), sparsity, 0.3)
+        assert type(selected) is type(make(q))
+        numpy.testing.assert_array_equal(numpy.asarray(selected), wanted)
+
+
 def test_ties_take_the_first():
     scores = numpy.array([[1, 2, 2, 1, 2.0], [0, 0, 0, 0, 0], [-numpy.inf, 3, -numpy.inf, -numpy.inf, 1]])
     for make in libraries():

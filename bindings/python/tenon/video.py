@@ -256,22 +256,31 @@ def sliding_tile_attention(q: Any, k: Any, v: Any, canvas: Sequence[int], window
     if all(window == windows[0] for window in windows):
         del windows[1:]
     geometry = _geometry(SLIDING, box_of("canvas", canvas), box_of("tile", tile), windows)
-    return _computed(geometry, q, k, v, None, scale)
+    return _attended(geometry, q, k, v, None, scale)
 
 
-def _computed(geometry: tuple[Any, Any], q: Any, k: Any, v: Any, gate: Any, scale: float | None) -> Any:
-    """A call of tn_attention_video."""
+def _computed(geometry: tuple[Any, Any], scale: float | None, result: str, shape: tuple[int, ...], word: str,
+              **operands: Any) -> Any:
+    """A call of tn_attention_video that writes the operand `result`."""
     args, numbers = geometry
-    given = [view(q), view(k), view(v), view_or_none(gate)]
-    kind, tq = kind_of(q), given[0]
-    if tq.ndim != 4 or given[2].ndim != 4:
-        raise errors.invalid("q, v: expected the dimensions batch, length, heads and size, got the shapes "
-                             f"{tq.dims} and {given[2].dims}")
-    result, to = target(kind, q, tq, None, (*tq.dims[:3], given[2].dims[3]), _dtypes.WORD[tq.dtype])
-    args.q, args.k, args.v, args.gate, args.out = *map(reference, given), reference(to)
+    given = {name: view_or_none(x) for name, x in operands.items()}
+    q, tq = operands["q"], given["q"]
+    kind = kind_of(q)
+    made, given[result] = target(kind, q, tq, None, shape, word)
+    for name, tensor in given.items():
+        setattr(args, name, reference(tensor))
     args.scale, args.set = 0.0 if scale is None else scale, scale is not None
     place(args, kind, q, tq)
-    return run(Call("tn_attention_video", args, result, (given, to, numbers)))
+    return run(Call("tn_attention_video", args, made, (given, numbers)))
+
+
+def _attended(geometry: tuple[Any, Any], q: Any, k: Any, v: Any, gate: Any, scale: float | None) -> Any:
+    """The attention that a call of tn_attention_video computes."""
+    tq, tv = view(q), view(v)
+    if tq.ndim != 4 or tv.ndim != 4:
+        raise errors.invalid("q, v: expected the dimensions batch, length, heads and size, got the shapes "
+                             f"{tq.dims} and {tv.dims}")
+    return _computed(geometry, scale, "out", (*tq.dims[:3], tv.dims[3]), _dtypes.WORD[tq.dtype], q=q, k=k, v=v, gate=gate)
 
 
 def best_blocks(scores: Any, count: int) -> Any:
@@ -298,11 +307,29 @@ def blocks_to_keep(sparsity: float, cubes: int) -> int:
 
 def cubes_attention(grid: TileGrid, q: Any, k: Any, v: Any, sparsity: float, gate: Any = None,
                     scale: float | None = None) -> Any:
-    """Video sparse attention of [batch, slots, heads, size], in the order of slots; empty slots are 0."""
+    """Video sparse attention of [batch, slots, heads, size], in the order of slots; empty slots are 0, also in the result."""
     if not _is_on_host(q):
-        return _cubes_by_parts(grid, q, k, v, sparsity, gate, scale)
+        return clear_empty(grid, _cubes_by_parts(grid, q, k, v, sparsity, gate, scale))
     tokens = [None if x is None else grid.to_raster(x) for x in (q, k, v, gate)]
-    return grid.to_tiles(_sparse(grid.canvas, grid.tile, *tokens, sparsity, scale))
+    return without_empty(grid, _sparse(grid.canvas, grid.tile, *tokens, sparsity, scale))
+
+
+def select_cubes(grid: TileGrid, q: Any, k: Any, sparsity: float, scale: float | None = None) -> Any:
+    """The cubes of keys that each cube of queries sees in `cubes_attention` of equal arguments: int32 of [batch, heads, cubes,
+    cubes to keep], ascending.
+
+    >>> import numpy
+    >>> q = numpy.ones((1, 3, 1, 16), "float32")
+    >>> k = q * numpy.array([1, 3, 2], "float32").reshape(1, 3, 1, 1)
+    >>> select_cubes(TileGrid((1, 1, 3), (1, 1, 1)), q, k, 0.5).tolist()
+    [[[[1, 2], [1, 2], [1, 2]]]]
+    """
+    count = blocks_to_keep(sparsity, grid.tiles)
+    if not _is_on_host(q):
+        return best_blocks(_coarse_scores(grid, q, k, scale), count)
+    shape = (q.shape[0], q.shape[2], grid.tiles, count)
+    return _computed(_sparse_geometry(grid.canvas, grid.tile, sparsity), scale, "selected", shape, "i32",
+                     q=grid.to_raster(q), k=grid.to_raster(k))
 
 
 def _is_on_host(x: Any) -> bool:
@@ -318,14 +345,19 @@ def _means(grid: TileGrid, x: Any, sizes: Any) -> Any:
     return operators.permute(operators.cast(total / sizes, _dtypes.WORD[view(x).dtype]), (0, 2, 1, 3))
 
 
-def _cubes_by_parts(grid: TileGrid, q: Any, k: Any, v: Any, sparsity: float, gate: Any, scale: float | None) -> Any:
-    """The same, of operators that are called one by one."""
-    batch, slots, heads, size = q.shape
-    scale = size ** -0.5 if scale is None else scale
+def _coarse_scores(grid: TileGrid, q: Any, k: Any, scale: float | None) -> Any:
+    """The scores of the coarse stage, [batch, heads, cubes, cubes]."""
     sizes = like(q, grid.sizes).reshape(grid.tiles, 1, 1)
-    coarse_q, coarse_k, coarse_v = (_means(grid, x, sizes) for x in (q, k, v))
-    scores = operators.matmul(coarse_q, coarse_k, transpose_b=True, alpha=scale, dtype=_wide(q))
+    return operators.matmul(_means(grid, q, sizes), _means(grid, k, sizes), transpose_b=True,
+                            alpha=q.shape[3] ** -0.5 if scale is None else scale, dtype=_wide(q))
+
+
+def _cubes_by_parts(grid: TileGrid, q: Any, k: Any, v: Any, sparsity: float, gate: Any, scale: float | None) -> Any:
+    """The same, of operators that are called one by one; empty slots of the result have any numbers."""
+    batch, _, heads, size = q.shape
+    scores = _coarse_scores(grid, q, k, scale)
     weights = operators.softmax(scores, -1)
+    coarse_v = _means(grid, v, like(v, grid.sizes).reshape(grid.tiles, 1, 1))
     coarse = operators.matmul(weights, operators.cast(coarse_v, _wide(q)))
     count = blocks_to_keep(sparsity, grid.tiles)
     starts = array("i")
@@ -335,10 +367,10 @@ def _cubes_by_parts(grid: TileGrid, q: Any, k: Any, v: Any, sparsity: float, gat
         q, k, v, block=grid.slots, starts=beside(q, _table(starts, batch, heads, grid.tiles + 1)),
         blocks=best_blocks(scores, count).reshape(-1), block_sizes=None if grid.is_whole else beside(q, grid.sizes), scale=scale,
         layout="blhd", dtype=_wide(q))
-    whole = (batch, grid.tiles, grid.slots, heads, size)
-    spread = operators.permute(coarse, (0, 2, 1, 3)).reshape(batch, grid.tiles, 1, heads, size)
+    whole = (batch, grid.tiles, grid.slots, heads, -1)
+    spread = operators.permute(coarse, (0, 2, 1, 3)).reshape(batch, grid.tiles, 1, heads, -1)
     out = fine.reshape(whole) + (spread if gate is None else spread * gate.reshape(whole))
-    return operators.cast(out.reshape(batch, slots, heads, size), _dtypes.WORD[view(q).dtype])
+    return operators.cast(out.reshape(v.shape), _dtypes.WORD[view(q).dtype])
 
 
 def _wide(x: Any) -> str:
@@ -356,21 +388,29 @@ def like(x: Any, numbers: array[int]) -> Any:
     return numpy.asarray(numbers, "float32")
 
 
-def _sparse(canvas: Box, tile: Box, q: Any, k: Any, v: Any, gate: Any, sparsity: float, scale: float | None = None) -> Any:
+def _sparse_geometry(canvas: Box, tile: Box, sparsity: float) -> tuple[Any, Any]:
     geometry = _geometry(SPARSE, canvas, tile, ())
-    geometry[0].sparsity = _given.real("sparsity", sparsity)
-    return _computed(geometry, q, k, v, gate, scale)
+    geometry[0].keep = blocks_to_keep(_given.real("sparsity", sparsity), prod(ceil(c / t) for c, t in zip(canvas, tile)))
+    return geometry
+
+
+def _sparse(canvas: Box, tile: Box, q: Any, k: Any, v: Any, gate: Any, sparsity: float, scale: float | None = None) -> Any:
+    return _attended(_sparse_geometry(canvas, tile, sparsity), q, k, v, gate, scale)
+
+
+def clear_empty(grid: TileGrid, x: Any) -> Any:
+    """x, of slots in dimension 1, with 0 in the empty ones."""
+    if grid.is_whole:
+        return x
+    if is_torch(x):
+        return x.index_fill_(1, _torch_index(grid.empty, x), 0)
+    x[:, memoryview(grid.empty)] = 0
+    return x
 
 
 def without_empty(grid: TileGrid, x: Any) -> Any:
     """The tokens of dimension 1 in the order of slots; empty slots are 0."""
-    tiled = grid.to_tiles(x)
-    if grid.is_whole:
-        return tiled
-    if is_torch(x):
-        return tiled.index_fill_(1, _torch_index(grid.empty, x), 0)
-    tiled[:, memoryview(grid.empty)] = 0
-    return tiled
+    return clear_empty(grid, grid.to_tiles(x))
 
 
 def video_sparse_attention(q: Any, k: Any, v: Any, canvas: Sequence[int], sparsity: float, *, gate: Any = None,

@@ -1,7 +1,7 @@
 """Block-sparse attention and the attentions of videos for PyTorch's tensors, with gradients.
 
 Both passes of block-sparse attention are Tenon's kernels; the order of tiles, the means of cubes, the coarse stage and
-the gate are PyTorch's operators, with its gradients.
+the gate are PyTorch's operators, with its gradients. The selection of cubes is that of tenon.video.
 """
 
 from __future__ import annotations
@@ -123,37 +123,61 @@ def sliding_tile_attention(query: Tensor, key: Tensor, value: Tensor, canvas: Se
     return torch.cat((grid.to_raster(out[:, :slots]), out[:, slots:]), 1)
 
 
-def cubes_attention(grid: video.TileGrid, query: Tensor, key: Tensor, value: Tensor, sparsity: float,
-                    gate: Tensor | None = None, scale: float | None = None) -> Tensor:
-    """Video sparse attention of [batch, slots, heads, size], whose empty slots are 0, with gradients."""
+class _Selection(torch.autograd.Function):
+    """The cubes that tenon.video.cubes_attention selects. They have no gradients."""
+
+    @staticmethod
+    def forward(query: Tensor, key: Tensor, grid: video.TileGrid, sparsity: float, scale: float) -> Tensor:
+        selected: Tensor = video.select_cubes(grid, query, key, sparsity, scale)
+        return selected
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Tuple[Any, ...], output: Tensor) -> None:
+        ctx.mark_non_differentiable(output)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Optional[Tensor]) -> Any:
+        return (None,) * 5
+
+
+def _cubes(grid: video.TileGrid, query: Tensor, key: Tensor, value: Tensor, sparsity: float, gate: Tensor | None = None,
+           scale: float | None = None) -> Tensor:
+    """The same as cubes_attention; empty slots of the result have any numbers."""
     query, key, value, gate = autocast(query, key, value, gate)
-    batch, slots, heads, size = query.shape
+    batch, _, heads, size = query.shape
     narrow, wide = query.dtype, torch.float64 if query.dtype == torch.float64 else torch.float32
-    whole = (batch, grid.tiles, grid.slots, heads, size)
+    whole = (batch, grid.tiles, grid.slots, heads, -1)
     scale = size ** -0.5 if scale is None else scale
     sizes = torch.tensor(grid.sizes, dtype=wide, device=query.device).reshape(grid.tiles, 1, 1)
     means = ((x.reshape(whole).sum(2, dtype=wide) / sizes).to(narrow).to(wide).transpose(1, 2) for x in (query, key, value))
     coarse_query, coarse_key, coarse_value = means
-    scores = coarse_query @ coarse_key.mT * scale
-    coarse = (scores.softmax(-1) @ coarse_value).transpose(1, 2).unsqueeze(2)
-    count = video.blocks_to_keep(sparsity, grid.tiles)
+    coarse = ((coarse_query @ coarse_key.mT * scale).softmax(-1) @ coarse_value).transpose(1, 2).unsqueeze(2)
+    selected = _Selection.apply(query, key, grid, sparsity, scale)  # type: ignore[no-untyped-call]
+    count = selected.size(-1)
     entries = batch * heads * grid.tiles * count
     starts = torch.arange(0, entries + 1, count, dtype=torch.int32, device=query.device)[:-1].reshape(batch, heads, grid.tiles)
     starts = torch.cat((starts, starts[..., -1:] + count), -1)
-    fine = attention_sparse(
-        query, key, value, block=grid.slots, starts=starts, blocks=video.best_blocks(scores.detach(), count).reshape(-1),
-        block_sizes=None if grid.is_whole else video.beside(query, grid.sizes), scale=scale, layout="blhd", dtype=wide)
+    fine = attention_sparse(query, key, value, block=grid.slots, starts=starts, blocks=selected.reshape(-1),
+                            block_sizes=None if grid.is_whole else video.beside(query, grid.sizes), scale=scale,
+                            layout="blhd", dtype=wide)
     out: Tensor = fine.reshape(whole) + (coarse if gate is None else coarse * gate.reshape(whole))
-    return out.reshape(batch, slots, heads, size).to(narrow)
+    return out.reshape(value.shape).to(narrow)
+
+
+def cubes_attention(grid: video.TileGrid, query: Tensor, key: Tensor, value: Tensor, sparsity: float,
+                    gate: Tensor | None = None, scale: float | None = None) -> Tensor:
+    """tenon.video.cubes_attention with gradients: of [batch, slots, heads, size], whose empty slots are 0."""
+    out: Tensor = video.clear_empty(grid, _cubes(grid, query, key, value, sparsity, gate, scale))
+    return out
 
 
 def video_sparse_attention(query: Tensor, key: Tensor, value: Tensor, canvas: Sequence[int], sparsity: float, *,
                            gate: Tensor | None = None, tile: Sequence[int] = video.CUBE) -> Tensor:
     """tenon.video.video_sparse_attention with gradients of the coarse stage, the gate and the fine stage. The selection of
-    cubes has none; PyTorch computes the coarse scores, so cubes of nearly equal scores may be selected in another way."""
+    cubes has none; it is that of tenon.video.video_sparse_attention."""
     grid = video.grid_of(video.box_of("canvas", canvas), video.box_of("tile", tile))
     tiled = (video.without_empty(grid, x) for x in (query, key, value))
-    out: Tensor = grid.to_raster(cubes_attention(grid, *tiled, sparsity, None if gate is None else grid.to_tiles(gate)))
+    out: Tensor = grid.to_raster(_cubes(grid, *tiled, sparsity, None if gate is None else grid.to_tiles(gate)))
     return out
 
 
