@@ -1,18 +1,7 @@
 /* The kernels of attention-sparse-backward: attention-sparse-backward.ISA, for all dtypes. */
 #include "attention_sparse_backward_pass.h"
 
-#include "../attention/attention_cpu_rows.h"
-#include "../attention/attention_sets.h"
-#include "../shared/isa_rows.h"
-#include "tenon/module/op/attention_sparse_backward.h"
-
-#define HONOURS                                                              \
-    (TN_ATTENTION_SPARSE_USES_WINDOW | TN_ATTENTION_SPARSE_USES_MASK |       \
-     TN_ATTENTION_SPARSE_USES_LISTS | TN_ATTENTION_SPARSE_USES_SIZES |       \
-     TN_ATTENTION_SPARSE_USES_GROUPS | TN_ATTENTION_SPARSE_USES_VALUE_SIZE | \
-     TN_ATTENTION_SPARSE_USES_STRIDES)
-
-static const tn_dtype dtypes[] = {TN_F32, TN_F64, TN_BF16, TN_F16, 0};
+#include "../attention_sparse/attention_sparse_rows.h"
 
 /* Makes the set of the row for the op's dtype. */
 static void set_of(const tn_kernel_row *row, const tn_op *op, tni_at_back_set *out)
@@ -23,13 +12,6 @@ static void set_of(const tn_kernel_row *row, const tn_op *op, tni_at_back_set *o
         *out = dtype == TN_F32 ? *own->f32 : *own->f64;
     else
         tni_at_back_widen(own->f32, dtype == TN_BF16 ? own->bf16 : own->f16, out);
-}
-
-static tn_status admit_sparse_back(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
-{
-    const tn_dtype dtype = query->op->operand[TN_ATTENTION_SPARSE_Q].dtype;
-    return dtype == TN_F32 || dtype == TN_F64 ? tni_at_admit(row, query, why)
-                                              : tni_at_low_back_admit(row, query, why);
 }
 
 static uint64_t size_workspace(const tn_kernel_row *row, const tn_query *query)
@@ -46,28 +28,11 @@ static tn_status run_sparse_back(const tn_run *run, tn_error *err)
     return tni_sparse_backward(&set, run, err);
 }
 
-/* Operations and bytes per microsecond of a core. */
-#define ROW(isa, needs, flops, bytes)                                   \
-    const tni_sparse_back_row tni_sparse_back_row_##isa = {             \
-        .row = {.struct_size = sizeof(tn_kernel_row),                   \
-                .name = "cpu.attention-sparse-backward." #isa,          \
-                .platform = "cpu",                                      \
-                .op = TN_OP_ATTENTION_SPARSE_BACKWARD,                  \
-                .version = 1,                                           \
-                .dtypes = dtypes,                                       \
-                .numerics = TN_NUM_RUN_TO_RUN | TN_NUM_BATCH_INVARIANT, \
-                .honours = HONOURS,                                     \
-                .cpu_needs = needs,                                     \
-                .flops_per_us = (flops),                                \
-                .bytes_per_us = (bytes),                                \
-                .overhead_us = 1,                                       \
-                .admit = admit_sparse_back,                             \
-                .workspace = size_workspace,                            \
-                .run = run_sparse_back},                                \
-        .f32 = &tni_at_back_f32_##isa,                                  \
-        .f64 = &tni_at_back_f64_##isa,                                  \
-        .bf16 = &tni_at_half_bf16_##isa,                                \
-        .f16 = &tni_at_half_f16_##isa};
+#define ROW(isa, needs, flops, bytes)                                                         \
+    const tni_sparse_back_row tni_sparse_back_row_##isa = {TNI_SPARSE_ROW(                    \
+        tni_at_back, isa, needs, flops, bytes, .name = "cpu.attention-sparse-backward." #isa, \
+        .op = TN_OP_ATTENTION_SPARSE_BACKWARD, .honours = TNI_SPARSE_HONOURS,                 \
+        .workspace = size_workspace, .run = run_sparse_back)};
 
 TNI_CPU_BASE(ROW, 1e4, 8e3)
 TNI_CPU_AVX2(ROW, 5e4, 1e4)
