@@ -186,33 +186,14 @@ DEVICE void add_values(f32 (&sums)[VALUES / 2], const u32 (&weights)[WIDTH / 4],
     wgmma_commit();
 }
 
-/* Returns whether a value of the tile is not finite, to all threads of the group. Each thread reads a part of it. Adding 1
- * to an exponent of all ones overflows into the sign bit. */
+/* Returns whether a value of the tile is not finite, to all threads of the group. */
 DEVICE bool find_nonfinite(u32 v, int group)
 {
-    const bool is_bf16 = sizeof DTYPE == sizeof "bf16";
-    const u32 exponents = is_bf16 ? 0x7F807F80u : 0x7C007C00u, one = is_bf16 ? 0x00800080u : 0x04000400u;
-    u32 found = 0;
-#pragma unroll 4
-    for (int at = threadIdx.x % 128 * 16; at < V_BYTES; at += 128 * 16) {
-        u32 w[4];
-        asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3]) : "r"(v + at));
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            found |= (w[i] & exponents) + one;
-    }
-    return __any_sync(0xFFFFFFFFu, group_any(1 + GROUPS + group, 128, found & 0x80008000u));
+    return __any_sync(0xFFFFFFFFu, group_any(1 + GROUPS + group, 128, find_nonfinite_part<V_BYTES>(v)));
 }
 
 /* Returns the value of a key in a swizzled tile. */
-DEVICE f32 value_at(u32 v, int key, int column)
-{
-    u32 at = column / CHUNK * K_CHUNK + key * 128 + column % CHUNK * 2;
-    u16 bits;
-    at ^= (at >> 3) & 0x70;
-    asm volatile("ld.shared.u16 %0, [%1];" : "=h"(bits) : "r"(v + at));
-    return widen_bits(bits);
-}
+DEVICE f32 value_at(u32 v, int key, int column) { return widen_bits(bits_at<K_CHUNK>(v, key, column)); }
 
 /* As add_values, for a tile with values that are not finite: key by key, without excluded ones. */
 DEVICE void add_values_by_key(const hopper_args &args, f32 (&sums)[VALUES / 2], const u32 (&weights)[WIDTH / 4], u32 v, int add,
@@ -242,13 +223,6 @@ DEVICE void add_values_by_key(const hopper_args &args, f32 (&sums)[VALUES / 2], 
         }
     }
     __syncwarp(); /* all lanes have read the tile before one frees it */
-}
-
-/* Frees a buffer for the loader. */
-DEVICE void release(u32 barrier)
-{
-    if (threadIdx.x % 32 == 0)
-        barrier_arrive(barrier);
 }
 
 DEVICE void rescale(f32 (&sums)[VALUES / 2], const f32 correction[2])
@@ -393,23 +367,6 @@ DEVICE void step_serially(const hopper_args &args, consumer &w, int key, f32 (&s
     compute_weights<true>(args, w, key, score, correction);
     rescale(sums, correction);
     narrow_weights(score, weights);
-}
-
-/* The four lanes of a row transpose their words: lane x receives word x of each of them. */
-DEVICE void transpose_words(u32 (&words)[4])
-{
-    const int x = threadIdx.x % 4;
-#pragma unroll
-    for (int bit = 1; bit <= 2; bit *= 2) {
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            if (i & bit)
-                continue;
-            const u32 got = __shfl_xor_sync(0xFFFFFFFFu, x & bit ? words[i] : words[i + bit], bit);
-            words[i] = x & bit ? got : words[i];
-            words[i + bit] = x & bit ? words[i + bit] : got;
-        }
-    }
 }
 
 /* Writes four groups of eight columns of a row, from column `first` on; lane x those of group x. */

@@ -18,12 +18,13 @@ typedef struct hopper_variant {
     int bounds, tables, mask, scores;
 } hopper_variant;
 
-/* hopper.cuh, hopper_schedule.h, hopper_args.h and attention_hopper.cuh, which units for Hopper have after mma.cuh. */
-extern const cuda_text cuda_text_of_hopper, cuda_text_of_hopper_schedule, cuda_text_of_hopper_args,
-    cuda_text_of_attention_hopper;
-#define CUDA_HOPPER_PARTS                                                           \
-    &cuda_text_of_hopper, &cuda_text_of_hopper_schedule, &cuda_text_of_hopper_args, \
-        &cuda_text_of_attention_hopper
+/* hopper.cuh, hopper_tiles.cuh, hopper_schedule.h and hopper_args.h, which units for Hopper have after mma.cuh; and
+ * attention_hopper.cuh, which may follow. */
+extern const cuda_text cuda_text_of_hopper, cuda_text_of_hopper_tiles, cuda_text_of_hopper_schedule,
+    cuda_text_of_hopper_args, cuda_text_of_attention_hopper;
+#define CUDA_HOPPER_PARTS                                                            \
+    &cuda_text_of_hopper, &cuda_text_of_hopper_tiles, &cuda_text_of_hopper_schedule, \
+        &cuda_text_of_hopper_args
 
 /* Writes the options of a unit that has these parts; `out` must have CUDA_HOPPER_OPTIONS bytes. */
 enum { CUDA_HOPPER_OPTIONS = 256 };
@@ -42,6 +43,12 @@ unsigned cuda_hopper_threads(const hopper_variant *variant);
 unsigned cuda_hopper_shared(const hopper_variant *variant);
 
 void cuda_hopper_counts_of(const tn_op *op, const hopper_variant *variant, hopper_counts *out);
+
+/* Check what kernels for Hopper share: capability 9.0, and an operand that TMA can copy: rows that begin at multiples of 16
+ * bytes, and strides of at least a row. */
+tn_status cuda_hopper_admit_device(const tn_query *query, tn_refusal *why);
+tn_status cuda_hopper_admit_operand(const tn_op *op, int32_t operand, const char *name,
+                                    tn_refusal *why);
 
 tn_status cuda_hopper_admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why);
 double cuda_hopper_cost(const tn_kernel_row *row, const tn_query *query);

@@ -7,11 +7,13 @@
 #include "../platform/tile.h"
 
 CUDA_TEXT_DECLARE(hopper_cuh);
+CUDA_TEXT_DECLARE(hopper_tiles_cuh);
 CUDA_TEXT_DECLARE(hopper_schedule_h);
 CUDA_TEXT_DECLARE(hopper_args_h);
 CUDA_TEXT_DECLARE(attention_hopper_cuh);
 CUDA_TEXT_DECLARE(attention_hopper_cu);
 const cuda_text cuda_text_of_hopper = CUDA_TEXT(hopper_cuh, "hopper.cuh");
+const cuda_text cuda_text_of_hopper_tiles = CUDA_TEXT(hopper_tiles_cuh, "hopper_tiles.cuh");
 const cuda_text cuda_text_of_hopper_schedule = CUDA_TEXT(hopper_schedule_h, "hopper_schedule.h");
 const cuda_text cuda_text_of_hopper_args = CUDA_TEXT(hopper_args_h, "hopper_args.h");
 const cuda_text cuda_text_of_attention_hopper =
@@ -19,7 +21,7 @@ const cuda_text cuda_text_of_attention_hopper =
 static const cuda_text text_of_kernel = CUDA_TEXT(attention_hopper_cu, "attention_hopper.cu");
 static const cuda_unit hopper_unit = {{&cuda_text_of_args, &cuda_text_of_attention_args,
                                        &cuda_text_of_common, &cuda_text_of_mma, CUDA_HOPPER_PARTS,
-                                       &text_of_kernel}};
+                                       &cuda_text_of_attention_hopper, &text_of_kernel}};
 
 typedef struct plan {
     hopper_variant variant;

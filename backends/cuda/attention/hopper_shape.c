@@ -105,7 +105,7 @@ void cuda_hopper_counts_of(const tn_op *op, const hopper_variant *variant, hoppe
     };
 }
 
-static tn_status admit_device(const tn_query *query, tn_refusal *why)
+tn_status cuda_hopper_admit_device(const tn_query *query, tn_refusal *why)
 {
     enum { HOPPER = 90 };
     const tn_device_properties *device = query->device;
@@ -139,8 +139,8 @@ static tn_status admit_counts(const tn_op *op, tn_refusal *why)
                                                   (int64_t)tiles, "split queries or the batch");
 }
 
-/* TMA requires rows that begin at multiples of 16 bytes, and strides of at least a row. */
-static tn_status admit_operand(const tn_op *op, int32_t operand, const char *name, tn_refusal *why)
+tn_status cuda_hopper_admit_operand(const tn_op *op, int32_t operand, const char *name,
+                                    tn_refusal *why)
 {
     enum { STRIDE_BITS = 39 };
     const tn_layout *layout = &op->operand[operand];
@@ -164,11 +164,11 @@ static tn_status admit_operand(const tn_op *op, int32_t operand, const char *nam
 static tn_status admit_layouts(const tn_op *op, tn_refusal *why)
 {
     const tn_layout *out = &op->operand[TN_ATTENTION_OUT], *lse = &op->operand[TN_ATTENTION_LSE];
-    tn_status status = admit_operand(op, TN_ATTENTION_Q, "q", why);
+    tn_status status = cuda_hopper_admit_operand(op, TN_ATTENTION_Q, "q", why);
     if (!status)
-        status = admit_operand(op, TN_ATTENTION_K, "k", why);
+        status = cuda_hopper_admit_operand(op, TN_ATTENTION_K, "k", why);
     if (!status)
-        status = admit_operand(op, TN_ATTENTION_V, "v", why);
+        status = cuda_hopper_admit_operand(op, TN_ATTENTION_V, "v", why);
     if (!status && out->shape[3] > 1 && out->stride[3] != 1)
         status = cuda_refuse(why, TN_REFUSE_STRIDE, "out", 1, out->stride[3],
                              "the elements of a row must be contiguous");
@@ -180,7 +180,7 @@ static tn_status admit_layouts(const tn_op *op, tn_refusal *why)
 tn_status cuda_hopper_admit(const tn_kernel_row *row, const tn_query *query, tn_refusal *why)
 {
     (void)row;
-    tn_status status = admit_device(query, why);
+    tn_status status = cuda_hopper_admit_device(query, why);
     if (!status)
         status = cuda_attention_admit_chunks(query->op, SIZE_MOST, why);
     if (!status)

@@ -15,8 +15,8 @@ static const cuda_text text_of_kernel =
 static const cuda_unit hopper_unit = {
     {&cuda_text_of_args, &cuda_text_of_attention_args, &cuda_text_of_common,
      &cuda_text_of_functions, &cuda_text_of_block, &cuda_text_of_attention, &cuda_text_of_mma,
-     CUDA_HOPPER_PARTS, &cuda_text_of_sparse_args, &cuda_text_of_sparse, &text_of_schedule,
-     &text_of_args, &text_of_kernel}};
+     CUDA_HOPPER_PARTS, &cuda_text_of_attention_hopper, &cuda_text_of_sparse_args,
+     &cuda_text_of_sparse, &text_of_schedule, &text_of_args, &text_of_kernel}};
 
 typedef struct plan {
     hopper_variant variant;
