@@ -5,8 +5,8 @@
 #include "../attention/attention_cuda.h"
 #include "attention_backward_args.h"
 
-/* attention_backward_args.h. */
-extern const cuda_text cuda_text_of_gradient_args;
+/* attention_backward_args.h and attention_backward_states.cuh. */
+extern const cuda_text cuda_text_of_gradient_args, cuda_text_of_gradient_states;
 
 enum {
     CUDA_GRADIENT_USES = TN_ATTENTION_USES_WINDOW | TN_ATTENTION_USES_MASK |

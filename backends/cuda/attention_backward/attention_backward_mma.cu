@@ -34,13 +34,6 @@ enum {
 static_assert(STAGE % 16 == 0 && STAGES_AT % 16 == 0, "copies are of 16 bytes");
 static_assert(PER_ROW == 2, "a row's threads add their sums by one exchange");
 
-#define LOG2_E 1.44269504088896341f
-
-/* The state of a row of queries: its lse times log2(e), and the dot product of out and dOut. lse is -infinity if the row saw no
- * key; in the workspace, also if the row does not exist. */
-struct state {
-    f32 lse, delta;
-};
 static_assert(sizeof(state) == BACKWARD_STATE, "the host reserves this for each row");
 
 /* A warp: its first own row, and the addresses of that row's x and y in shared memory. */
@@ -142,17 +135,8 @@ DEVICE void make_states(const cuda_gradient_args &args, const worker &w, int fir
     const view v = view_of(of, w.s, w.group, first + row);
     const bool is = v.query < w.s.queries;
     state mine = {nothing(), 0}, absent = {0, 0};
-    if (is) {
-        const IN *out = (const IN *)of.out + query_at(w.s, v, of.out_stride);
-        const IN *dout = (const IN *)args.dout + query_at(w.s, v, args.dout_stride);
-        for (int d = (int)threadIdx.x % PER_ROW * EACH; d < of.value_size; d += PER_ROW * EACH) {
-            const piece x = piece_of(out + d * of.out_stride[3], 0, of.value_size - d, of.out_stride[3], of.whole_out);
-            const piece y = piece_of(dout + d, 0, of.value_size - d, 1, args.whole_dout);
-            for (int e = 0; e < EACH; e++)
-                mine.delta = fused(widened<IN>(x.of[e]), widened<IN>(y.of[e]), mine.delta);
-        }
-        mine.lse = ((const f32 *)of.lse)[query_at(w.s, v, of.lse_stride)] * LOG2_E;
-    }
+    if (is)
+        mine = state_of<PER_ROW>(args, w.s, v, (int)threadIdx.x % PER_ROW);
     mine.delta += __shfl_xor_sync(0xFFFFFFFFu, mine.delta, 1);
     if (threadIdx.x % PER_ROW != 0)
         return;

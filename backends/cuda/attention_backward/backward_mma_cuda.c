@@ -5,12 +5,16 @@
 #include "tenon/module/op/attention_backward.h"
 
 CUDA_TEXT_DECLARE(backward_schedule_h);
+CUDA_TEXT_DECLARE(attention_backward_states_cuh);
 CUDA_TEXT_DECLARE(attention_backward_mma_cu);
 static const cuda_text text_of_schedule = CUDA_TEXT(backward_schedule_h, "backward_schedule.h");
+const cuda_text cuda_text_of_gradient_states =
+    CUDA_TEXT(attention_backward_states_cuh, "attention_backward_states.cuh");
 static const cuda_text text_of_kernel =
     CUDA_TEXT(attention_backward_mma_cu, "attention_backward_mma.cu");
-static const cuda_unit backward_unit = {
-    {CUDA_ATTENTION_MMA_PARTS, &cuda_text_of_gradient_args, &text_of_schedule, &text_of_kernel}};
+static const cuda_unit backward_unit = {{CUDA_ATTENTION_MMA_PARTS, &cuda_text_of_gradient_args,
+                                         &cuda_text_of_gradient_states, &text_of_schedule,
+                                         &text_of_kernel}};
 
 void cuda_backward_case(const tn_op *op, backward_part part, char *options, cuda_case *out)
 {
