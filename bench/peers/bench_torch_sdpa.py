@@ -1,12 +1,12 @@
 """tn_attention on a GPU beside PyTorch's scaled_dot_product_attention in one process, by the device's clock.
 
-    python3 bench/peers/bench_torch_sdpa.py BUILD [forward] [own] [decode] [gradients] [backward]      all without a word
+    python3 bench/peers/bench_torch_sdpa.py BUILD [forward] [own] [decode] [gradients] [backward[.KERNEL]]    all without a word
 
 PyTorch's forward is cuDNN's. forward: ours by the row that is chosen. own: ours by Tenon's kernel for Hopper, also where
 cuDNN is predicted to be faster. decode: few queries, ours by Tenon's kernel for that, PyTorch's by cuDNN or FlashAttention,
 whichever is faster; beside it the share of the speed of a copy in the same process. gradients: of bf16 both by cuDNN; of
 f32, which cuDNN does not take, ours by our own kernels, PyTorch's by its memory-efficient ones. backward: gradients of
-bf16 by our kernel for tensor cores beside cuDNN's, and the time of our kernel without them.
+bf16 by each of our kernels, which are own, mma and hopper, beside cuDNN's; backward.mma only by that one.
 """
 
 import ctypes
@@ -33,7 +33,7 @@ STEPS = ((8, 32, 8, 1, 8192, 128), (1, 32, 8, 1, 32768, 128), (1, 64, 8, 1, 1310
          (3, 40, 8, 1, 10007, 128), (8, 16, 2, 1, 8192, 256))
 GRADIENTS = (("bf16", 4, 16, 4096, 128, False), ("bf16", 4, 16, 4096, 128, True), ("f32", 1, 8, 2048, 64, False),
              ("f32", 1, 8, 2048, 128, False), ("f32", 4, 16, 2048, 128, True))
-# Gradients of bf16 by our kernel for tensor cores, as above.
+# Gradients of bf16 by our kernels, as above.
 BACKWARD = tuple(("bf16", *sizes, causal) for sizes in ((2, 16, 8192, 128), (4, 16, 4096, 64), (4, 16, 4096, 128))
                  for causal in (False, True))
 CAUSAL = 1  # TN_MASK_CAUSAL
@@ -162,9 +162,8 @@ def measure_gradients(here, row):
                   unit="TFLOP/s", rounds=ROUNDS_OF_LONG)
 
 
-def measure_backward(here, row):
-    """By the kernel for tensor cores; before it, the one without."""
-    for kernel in ("own", "mma"):
+def measure_backward(here, row, kernels):
+    for kernel in kernels:
         here.set(f"rules=prefer:cuda.attention-backward.{kernel}")
         measure_gradients(here, row)
     here.set("rules=")
@@ -173,6 +172,7 @@ def measure_backward(here, row):
 def main():
     words = sys.argv[2:] or ["forward", "own", "decode", "gradients", "backward"]
     forward = [word for word in words if word in ("forward", "own")]
+    kernels = ("own", "mma", "hopper") if "backward" in words else [word[9:] for word in words if word.startswith("backward.")]
     if not gpu.is_here():
         for row in ROWS if forward else ():
             pairs.compare(f"tn_attention, bf16 {name_of(row)}", 0, None, gpu.LACKING, None, 1)
@@ -180,8 +180,9 @@ def main():
             pairs.compare(f"tn_attention, bf16 {row}", 0, None, gpu.LACKING, None, 1)
         for row in GRADIENTS if "gradients" in words else ():
             pairs.compare(f"tn_attention_backward, {row[0]} {name_of(row[1:])}", 0, None, gpu.LACKING, None, 1)
-        for row in BACKWARD if "backward" in words else ():
-            pairs.compare(f"tn_attention_backward by mma, {row[0]} {name_of(row[1:])}", 0, None, gpu.LACKING, None, 1)
+        for row in BACKWARD:
+            for kernel in kernels:
+                pairs.compare(f"tn_attention_backward by {kernel}, {row[0]} {name_of(row[1:])}", 0, None, gpu.LACKING, None, 1)
         return
     torch.manual_seed(1)
     here = gpu.Gpu(sys.argv[1])
@@ -205,8 +206,8 @@ def main():
         here.set("rules=")
     for row in GRADIENTS if "gradients" in words else ():
         measure_gradients(here, row)
-    for row in BACKWARD if "backward" in words else ():
-        measure_backward(here, row)
+    for row in BACKWARD if kernels else ():
+        measure_backward(here, row, kernels)
 
 
 if __name__ == "__main__":

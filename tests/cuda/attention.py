@@ -12,7 +12,7 @@ import script
 HOPPER, DECODE, OWN, INVARIANT, CUDNN = (
     "cuda.attention.hopper", "cuda.attention.decode", "cuda.attention.own", "cuda.attention.own.invariant",
     "cuda.attention.cudnn")
-BACK, BACK_MMA = "cuda.attention-backward.own", "cuda.attention-backward.mma"
+BACK, BACK_MMA, BACK_HOPPER = (f"cuda.attention-backward.{name}" for name in ("own", "mma", "hopper"))
 SPARSE, SPARSE_MMA, SPARSE_HOPPER = (f"cuda.attention-sparse.{name}" for name in ("own", "mma", "hopper"))
 
 
@@ -145,6 +145,27 @@ class Decisions(script.Case):
                 ("f16:b=1,h=2,l=35,d=24,scale=1e39", "feature", "exponent of scale", 127, 129)):
             why = self.why(problem, BACK_MMA, op="attention-backward")
             self.assertEqual((why["code"], why["what"], why["needed"], why["found"]), (code, what, needed, found), problem)
+
+    def test_gradients_on_hopper(self):
+        """Before the kernel for capability 8.0 where many tiles make it faster."""
+        for problem in ("bf16:b=2,h=16,l=2048,d=128", "f16:b=2,h=16,hk=4,lq=1000,lk=770,d=64,dv=128,mask=causal-br,layout=blhd",
+                        "bf16:b=1,h=16,l=4096,d=64,mask=window:300;0", "bf16:b=1,h=24,l=32760,d=128,mask=causal"):
+            self.assertEqual(self.first(problem, "--set", "cudnn.enabled=false", op="attention-backward"), BACK_HOPPER, problem)
+            self.assertNotIn(BACK_HOPPER, [row["kernel"] for row in self.explain(
+                problem, op="attention-backward", device="a100")["candidates"] if row["verdict"] != "refused"])
+        for setting in ("determinism=run-to-run", "determinism=batch-invariant"):
+            self.assertEqual(self.first("bf16:b=2,h=16,l=2048,d=128", "--set", setting, op="attention-backward"), BACK_HOPPER)
+        for problem, code, what, needed, found in (
+                ("bf16:b=1,h=4,l=64,d=96", "shape", "head size", 128, 96), ("bf16:b=1,h=4,l=64,d=64,dv=40", "shape", "value size", 64, 40),
+                ("f16:b=1,h=4,l=64,d=256", "shape", "head size", 128, 256), ("bf16:b=1,h=4,lq=9,lk=0,d=64", "shape", "elements", 1, 0),
+                ("bf16:b=1,h=4,l=64,d=64,align=16;16;16;16;4;8;16;16;16", "alignment", "dout", 16, 8),
+                ("bf16:b=2,h=4,l=512,d=64,sq=262148;65537;64;1", "stride", "q", 8, 262148)):
+            why = self.why(problem, BACK_HOPPER, op="attention-backward")
+            self.assertEqual((why["code"], why["what"], why["needed"], why["found"]), (code, what, needed, found), problem)
+        for fields in ("mask=bool", "mask=additive", "softcap=5", "dropout=0.1"):
+            self.assertEqual(self.why(f"bf16:b=2,h=4,l=512,d=64,{fields}", BACK_HOPPER, op="attention-backward")["code"], "feature")
+        why = self.explain("bf16:b=2,h=16,l=8192,d=128", "--set", "workspace.limit=1000000000", op="attention-backward")["candidates"]
+        self.assertEqual({row["kernel"]: row for row in why}[BACK_HOPPER]["why"]["code"], "memory")
 
     def test_listed_blocks(self):
         """Every problem has a row; those of 16 bits whose operands are aligned are for tensor cores. The kernel for Hopper has tiles of

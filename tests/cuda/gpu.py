@@ -352,6 +352,23 @@ def mma_gradients():
             yield f"attention-backward:{dtype}:{fields}"
 
 
+def hopper_gradients():
+    """What the kernels for gradients on Hopper compute: both sizes of heads, several blocks and tiles of queries and of keys, the
+    last ones not whole, bounds on both sides, rows without keys and keys without rows, groups, and layouts."""
+    for dtype in ("bf16", "f16"):
+        for fields in (*(f"b=2,h=3,l={length},d={size}" for length in (1, 17, 64, 127, 333, 1000) for size in (64, 128)),
+                       *(f"b=1,h=4,l={length},d={size},mask=causal" for length in (64, 333, 1000) for size in (64, 128)),
+                       *(f"b=1,h=4,lq=300,lk=517,d={size},mask={corner}" for corner in ("causal", "causal-br") for size in (64, 128)),
+                       *(f"b=1,h=4,lq=500,lk=130,d={size},mask={corner}" for corner in ("causal", "causal-br") for size in (64, 128)),
+                       "b=1,h=8,hk=2,l=400,d=128,mask=causal", "b=2,h=6,hk=2,lq=70,lk=333,d=64", "b=3,h=8,hk=1,l=260,d=128",
+                       "b=1,h=2,lq=1,lk=1000,d=128", "b=1,h=2,lq=1000,lk=1,d=64", "b=2,h=3,lq=257,lk=300,d=128,dv=64",
+                       "b=2,h=4,hk=2,lq=257,lk=600,d=64,dv=128,mask=causal,layout=blhd", "b=2,h=4,l=500,d=128,layout=blhd",
+                       "b=2,h=4,hk=2,l=300,d=64,mask=window:30;10", "b=1,h=2,l=1000,d=128,mask=window:100;0",
+                       "b=2,h=2,lq=133,lk=270,d=64,mask=window-tl:-1;7,shift=5", "b=1,h=2,l=700,d=128,mask=window:40;-1",
+                       "b=1,h=2,l=600,d=64,mask=window:300;77", "b=1,h=2,l=300,d=64,scale=-0.3", "b=2,h=16,l=1024,d=128"):
+            yield f"attention-backward:{dtype}:{fields}"
+
+
 # Large enough that nothing is kept in a cache.
 LARGE = (
     "permute:f32:shape=8192x8192,order=1;0", "cast:f32:shape=67108864,to=bf16",
@@ -643,6 +660,21 @@ class Gpu(script.Case):
         done = self.command("check", *problems, "--kernel", "cuda.attention-backward.mma", "--nonfinite", "--json")
         self.assertEqual([row["problem"] for row in self.note(done) if row["ok"] is not True], [])
 
+    def test_3_gradients_on_hopper(self):
+        if self.device["capability"] != "9.0":
+            self.skipTest("the GPU's capability is not 9.0")
+        self.hold_own(hopper_gradients(), "gradients on Hopper", 1, ".hopper")
+
+    def test_3_gradients_on_hopper_with_nonfinite_values(self):
+        """NaN and infinity in all inputs, in tiles with pairs that do not count and in others."""
+        if self.device["capability"] != "9.0":
+            self.skipTest("the GPU's capability is not 9.0")
+        problems = [f"attention-backward:{dtype}:{fields}@cuda:0" for dtype in ("bf16", "f16") for fields in (
+            "b=1,h=4,hk=2,lq=90,lk=200,d=128,mask=causal-br", "b=1,h=2,l=400,d=64,mask=window:30;10", "b=1,h=2,l=500,d=128,mask=causal",
+            "b=1,h=2,lq=200,lk=90,d=128,mask=causal-br", "b=1,h=2,lq=300,lk=177,d=64")]
+        done = self.command("check", *problems, "--kernel", "cuda.attention-backward.hopper", "--nonfinite", "--json")
+        self.assertEqual([row["problem"] for row in self.note(done) if row["ok"] is not True], [])
+
     def test_3_attention_of_listed_blocks(self):
         """By each kernel: with tensor cores, with those of Hopper, and without."""
         self.hold_own((*sparse_attentions(), *own_sparse_attentions()), "listed blocks", 1)
@@ -737,6 +769,7 @@ class Gpu(script.Case):
         on_hopper = self.device["capability"] == "9.0"
         few = "cuda.attention.decode" if float(self.device["capability"]) >= 8 else own
         flash = "cuda.attention.hopper" if on_hopper else few
+        repeating = "cuda.attention-backward.hopper" if on_hopper else back + ".repeating"
         plain = {forward: row, backward: back, small: own, single: row + ".single", long: flash if on_hopper else row}
         self.hold_settings("cudnn", plain, (
             (forward, "cudnn.enabled=true", row), (forward, "cudnn.enabled=false", flash),
@@ -745,8 +778,8 @@ class Gpu(script.Case):
             (forward, "attention.backend=FLASH_ATTN", row),
             *([(forward, "attention.backend=flash", flash)] if on_hopper else []),
             (forward, "determinism=batch-invariant", own + ".invariant"), (small, "attention.backend=cudnn", row),
-            (backward, "cudnn.deterministic=false", back), (backward, "cudnn.deterministic=true", back + ".repeating"),
-            (backward, "determinism=run-to-run", back + ".repeating"),
+            (backward, "cudnn.deterministic=false", back), (backward, "cudnn.deterministic=true", repeating),
+            (backward, "determinism=run-to-run", repeating),
             (single, "determinism=run-to-run", few), (single, "cudnn.deterministic=true", few)))
 
     def test_5_settings_of_products(self):

@@ -14,6 +14,7 @@
 #define __shared__      static
 #define __forceinline__ inline
 #define __launch_bounds__(...)
+#define __grid_constant__
 #define __align__(n) __attribute__((aligned(n)))
 
 /* Its result has the type of the argument of a kernel. */
@@ -26,13 +27,14 @@ static host_index threadIdx, blockIdx, blockDim, gridDim;
 
 /* A thread has a stack of its own by makecontext. Turns change by _longjmp, as swapcontext would ask the system to
  * set the same signals every time: that took half of the time of a kernel. */
-enum { HOST_STACK = 64 << 10, HOST_THREADS = 256 };
+enum { HOST_STACK = 64 << 10, HOST_THREADS = 384 };
 static jmp_buf host_turns, host_threads[HOST_THREADS];
 static bool host_begun[HOST_THREADS], host_ended[HOST_THREADS];
 static char *host_stacks;
 static void (*host_body)();
 static unsigned host_live, host_waiting,
-    host_barriers; /* threads that did not end, threads at a barrier of the block */
+    host_barriers;                /* threads that did not end, threads at a barrier of the block */
+static unsigned long host_rounds; /* turns of all threads */
 
 static void host_yield()
 {
@@ -113,6 +115,7 @@ static void host_run(void (*body)(), unsigned blocks, unsigned threads)
                 host_turn(t);
                 host_live -= host_ended[t];
             }
+            host_rounds++;
             if (host_waiting > 0 && host_waiting == host_live) {
                 host_waiting = 0;
                 host_barriers++;
@@ -154,6 +157,11 @@ template <typename T> static T __shfl_xor_sync(unsigned, T value, int far)
 template <typename T> static T __shfl_sync(unsigned, T value, int lane)
 {
     return host_shuffle(value, (unsigned)lane % 32);
+}
+template <typename T> static T __shfl_sync(unsigned, T value, int lane, int width)
+{
+    return host_shuffle(value, threadIdx.x % 32 / (unsigned)width * (unsigned)width +
+                                   (unsigned)lane % (unsigned)width);
 }
 template <typename T> static T __shfl_down_sync(unsigned, T value, int far)
 {
@@ -204,6 +212,20 @@ template <typename T, typename F> static T host_bits(F from)
     T to;
     memcpy(&to, &from, sizeof to);
     return to;
+}
+struct uint4 {
+    uint32_t x, y, z, w;
+};
+static uint4 make_uint4(uint32_t x, uint32_t y, uint32_t z, uint32_t w)
+{
+    return {x, y, z, w};
+}
+struct float4 {
+    float x, y, z, w;
+};
+static float4 make_float4(float x, float y, float z, float w)
+{
+    return {x, y, z, w};
 }
 #define __uint_as_float(x)      host_bits<float>((uint32_t)(x))
 #define __int_as_float(x)       host_bits<float>((int32_t)(x))
@@ -362,3 +384,5 @@ template <int LEFT> static void copy_wait()
     }
     host_copied[me] = kept;
 }
+
+#include "host_hopper.h"

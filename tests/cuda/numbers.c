@@ -145,18 +145,32 @@ tn_status cuda_kernel_launch(cuda *self, int32_t device, const cuda_launch *laun
     return TN_OK;
 }
 
-/* The kernels of Hopper need its instructions, and refuse this device. */
 tn_status cuda_tiles_check(cuda *self, tn_error *err)
 {
-    (void)self;
-    return tn_fail(err, TN_UNSUPPORTED, 0, "cuda.numbers", "TMA is not here");
+    (void)self, (void)err;
+    return TN_OK;
 }
+
+/* In place of the driver's tensor maps, what host_hopper.h reads. */
+typedef struct host_tile {
+    const void *memory;
+    unsigned long long sizes[4], strides[4], rows;
+} host_tile;
+_Static_assert(sizeof(host_tile) <= sizeof(cu_tensor_map), "it takes the place of a tensor map");
 
 tn_status cuda_tiles_describe(cuda *self, int32_t device, const cuda_tile *tiles, int count,
                               tn_error *err)
 {
-    (void)self, (void)device, (void)tiles, (void)count;
-    return tn_fail(err, TN_UNSUPPORTED, 0, "cuda.numbers", "TMA is not here");
+    (void)self, (void)device, (void)err;
+    for (int i = 0; i < count; i++) {
+        host_tile tile = {.memory = tiles[i].memory, .rows = (unsigned)tiles[i].rows};
+        for (int d = 0; d < 4; d++) {
+            tile.sizes[d] = (unsigned long long)tiles[i].layout->shape[3 - d];
+            tile.strides[d] = (unsigned long long)tiles[i].layout->stride[3 - d] * sizeof(uint16_t);
+        }
+        memcpy(tiles[i].out, &tile, sizeof tile);
+    }
+    return TN_OK;
 }
 
 /* Two multiprocessors, so that blocks have more than one job. */
@@ -683,6 +697,41 @@ static void nonfinite_gradients(void **state)
         if (test_sampled(__LINE__ + i, 4))
             check_with(problems[i], "hostcuda.attention-backward.mma", TN_CHECK_NONFINITE);
     }
+}
+
+static void nonfinite_gradients_on_hopper(void **state)
+{
+    static const char *const problems[] = {
+        "attention-backward:bf16:b=1,h=2,lq=70,lk=150,d=64,mask=causal-br@hostcuda:0",
+        "attention-backward:f16:b=1,h=2,hk=1,lq=140,lk=70,d=64,mask=causal-br@hostcuda:0",
+        "attention-backward:bf16:b=1,h=2,l=256,d=64,mask=causal-br@hostcuda:0",
+        "attention-backward:bf16:b=1,h=1,lq=100,lk=300,d=64,mask=window:30;10@hostcuda:0",
+        "attention-backward:f16:b=1,h=1,lq=200,lk=140,d=64,dv=128,mask=window:30;10@hostcuda:0"};
+    (void)state;
+    begin();
+    for (size_t i = 0; i < sizeof problems / sizeof problems[0]; i++) {
+        if (test_sampled(__LINE__ + i, 4))
+            check_with(problems[i], "hostcuda.attention-backward.hopper", TN_CHECK_NONFINITE);
+    }
+}
+
+/* By the kernels for Hopper: several blocks and tiles of keys and of queries, the last ones not whole, tiles that all, some and no
+ * pairs of count, groups, rows without keys and keys without rows. */
+static void gradients_on_hopper(void **state)
+{
+    (void)state;
+    HOLD_BY("hopper",
+
+            "attention-backward:bf16:b=1,h=2,lq=150,lk=330,d=64,mask=causal-br",
+            "attention-backward:f16:b=1,h=1,lq=333,lk=129,d=128",
+            "attention-backward:bf16:b=2,h=1,l=1,d=64",
+            "attention-backward:bf16:b=1,h=1,l=330,d=64,mask=causal",
+            "attention-backward:f16:b=2,h=4,hk=2,lq=70,lk=140,d=64,mask=causal,layout=blhd",
+            "attention-backward:bf16:b=1,h=1,lq=270,lk=100,d=64,mask=causal-br",
+            "attention-backward:bf16:b=1,h=1,l=300,d=64,mask=window:90;20",
+            "attention-backward:f16:b=1,h=2,lq=133,lk=270,d=64,mask=window-tl:-1;7,shift=5",
+            "attention-backward:bf16:b=1,h=1,lq=140,lk=200,d=128,dv=64,mask=window:40;-1",
+            "attention-backward:f16:b=1,h=1,lq=65,lk=64,d=64,dv=128,scale=-0.5");
 }
 
 /* Enough rows for the other kernel. */
@@ -1400,6 +1449,8 @@ int main(void)
         cmocka_unit_test(gradients_of_attention),
         cmocka_unit_test(gradients_on_tensor_cores),
         cmocka_unit_test(nonfinite_gradients),
+        cmocka_unit_test(gradients_on_hopper),
+        cmocka_unit_test(nonfinite_gradients_on_hopper),
         cmocka_unit_test(transforms_with_copied_operands),
         cmocka_unit_test(attention_of_listed_blocks),
         cmocka_unit_test(attention_of_listed_blocks_on_tensor_cores),

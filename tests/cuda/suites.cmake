@@ -83,6 +83,7 @@ add_dependencies(test_cuda_cudnn_threads stub_cudnn)
 tenon_cuda_test(hopper SOURCES $<TARGET_OBJECTS:tenon-cuda>)
 tenon_cuda_test(decode SOURCES $<TARGET_OBJECTS:tenon-cuda>)
 tenon_cuda_test(backward SOURCES $<TARGET_OBJECTS:tenon-cuda>)
+tenon_cuda_test(backward_hopper SOURCES $<TARGET_OBJECTS:tenon-cuda>)
 tenon_cuda_test(sparse SOURCES $<TARGET_OBJECTS:tenon-cuda>)
 
 # The kernels' texts through NVIDIA's compiler, where that is.

@@ -132,7 +132,7 @@ DEVICE void compute_all(const hopper_args &args, u32 shared, int group)
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) attention_hopper(const __grid_constant__ hopper_args args)
 {
-    extern __shared__ __align__(1024) u8 memory[];
+    SHARED_TILES(memory);
     const u32 shared = shared_address(memory);
     const int group = __shfl_sync(0xFFFFFFFFu, (int)threadIdx.x / 128, 0);
     begin_barriers(shared);

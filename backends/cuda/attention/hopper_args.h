@@ -2,7 +2,7 @@
 #ifndef CUDA_HOPPER_ARGS_H
 #define CUDA_HOPPER_ARGS_H
 
-#ifdef __CUDACC__
+#ifdef __cplusplus
 #define HOPPER_ALIGNED alignas(64)
 #else
 #define HOPPER_ALIGNED _Alignas(64)

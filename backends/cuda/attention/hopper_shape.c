@@ -109,8 +109,8 @@ tn_status cuda_hopper_admit_device(const tn_query *query, tn_refusal *why)
 {
     enum { HOPPER = 90 };
     const tn_device_properties *device = query->device;
-    const int64_t found =
-        device ? device->capability.major * 10 + device->capability.minor : HOPPER;
+    const bool known = device && device->known & TN_DEVICE_KNOWS(capability);
+    const int64_t found = known ? device->capability.major * 10 + device->capability.minor : HOPPER;
     return found == HOPPER ? TN_OK
                            : cuda_refuse(why, TN_REFUSE_DEVICE, "capability", HOPPER, found,
                                          "capability times ten: it uses instructions of 9.0 alone");

@@ -26,7 +26,7 @@ extern const cuda_text cuda_text_of_args, cuda_text_of_block, cuda_text_of_commo
 
 /* What is compiled together: texts in order, up to the first NULL. The last one names the unit. Units are compared
  * by address, so each is defined once. */
-enum { CUDA_UNIT_PARTS = 16 };
+enum { CUDA_UNIT_PARTS = 20 };
 typedef struct cuda_unit {
     const cuda_text *parts[CUDA_UNIT_PARTS];
 } cuda_unit;

@@ -7,6 +7,18 @@
  * Thread t of a warpgroup has, of an accumulator of 64 rows by N columns, of row 16 (t / 32) + t % 32 / 4 + 8 r and column
  * 8 g + 2 (t % 4) + e, element 4 g + 2 r + e. */
 
+/* The description of an operand in shared memory with rows of 128 bytes, swizzled in units of 8 rows: the distance of
+ * units along the other dimension is `leading` (only if columns are contiguous), and along rows 1024 bytes. */
+DEVICE u64 tile_of(u32 address, u32 leading)
+{
+    return (u64)((address & 0x3FFFFu) >> 4) | (u64)(leading >> 4) << 16 | (u64)(1024 >> 4) << 32 | (u64)1 << 62;
+}
+
+#ifdef __CUDA_ARCH__
+
+/* The block's dynamic shared memory, where tiles can be swizzled. */
+#define SHARED_TILES(name) extern __shared__ __align__(1024) u8 name[]
+
 #define WGMMA_1 "%0,%1,%2,%3,%4,%5,%6,%7"
 #define WGMMA_2 WGMMA_1 "," "%8,%9,%10,%11,%12,%13,%14,%15"
 #define WGMMA_3 WGMMA_2 "," "%16,%17,%18,%19,%20,%21,%22,%23"
@@ -45,7 +57,8 @@
 #define WGMMA_OF_16(d) WGMMA_OF_15(d), WGMMA_OCTET(d, 120)
 
 /* product_of_tiles: sums (+)= A B^T, both operands in shared memory with contiguous rows; if not `add`, the sums are
- * overwritten. product_of_weights: sums (+)= A B, A in four registers, the columns of B contiguous. Both take a step of 16. */
+ * overwritten. product_of_weights: sums (+)= A B, A in four registers, the columns of B contiguous. product_of_columns: sums (+)=
+ * A^T B, the columns of both contiguous in shared memory. All take a step of 16. */
 #define WGMMA(octets, n, a, b, p, a0, a1, a2, a3, rb, rp)                                                             \
     DEVICE void product_of_tiles(f32 (&sums)[8 * octets], u64 left, u64 right, int add)                               \
     {                                                                                                                 \
@@ -62,6 +75,14 @@
                      "," a1 "," a2 "," a3 "}, " rb ", p, 1, 1, 1;}"                                                   \
                      : WGMMA_OF_##octets(sums)                                                                        \
                      : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "l"(right), "r"(add));                 \
+    }                                                                                                                 \
+    DEVICE void product_of_columns(f32 (&sums)[8 * octets], u64 left, u64 right, int add)                             \
+    {                                                                                                                 \
+        asm volatile("{.reg .pred p; setp.ne.b32 p, " p ", 0;\n"                                                      \
+                     "wgmma.mma_async.sync.aligned.m64n" n "k16.f32." DTYPE "." DTYPE " {" WGMMA_##octets "}, " a      \
+                     ", " b ", p, 1, 1, 1, 1;}"                                                                       \
+                     : WGMMA_OF_##octets(sums)                                                                        \
+                     : "l"(left), "l"(right), "r"(add));                                                              \
     }
 WGMMA(4, "64", "%32", "%33", "%34", "%32", "%33", "%34", "%35", "%36", "%37")
 WGMMA(5, "80", "%40", "%41", "%42", "%40", "%41", "%42", "%43", "%44", "%45")
@@ -89,13 +110,6 @@ template <int N> DEVICE void wgmma_fence_sums(f32 (&sums)[N])
 #pragma unroll
     for (int i = 0; i < N; i++)
         asm volatile("" : "+f"(sums[i])::"memory");
-}
-
-/* The description of an operand in shared memory with rows of 128 bytes, swizzled in units of 8 rows: the distance of
- * units along the other dimension is `leading` (only if columns are contiguous), and along rows 1024 bytes. */
-DEVICE u64 tile_of(u32 address, u32 leading)
-{
-    return (u64)((address & 0x3FFFFu) >> 4) | (u64)(leading >> 4) << 16 | (u64)(1024 >> 4) << 32 | (u64)1 << 62;
 }
 
 template <int COUNT> DEVICE void take_registers() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(COUNT)); }
@@ -134,6 +148,15 @@ DEVICE void load_box(const void *map, u32 to, u32 barrier, int column, int row, 
                  "l"(map), "r"(barrier), "r"(column), "r"(row), "r"(head), "r"(batch)
                  : "memory");
 }
+
+/* Copies contiguous bytes, a multiple of 16. */
+DEVICE void load_bytes(u32 to, const void *from, u32 barrier, u32 bytes)
+{
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to), "l"(from),
+                 "r"(bytes), "r"(barrier)
+                 : "memory");
+}
+
 /* Named barriers of groups of threads of a block. */
 DEVICE void group_sync(int barrier, int threads) { asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(threads) : "memory"); }
 DEVICE void group_arrive(int barrier, int threads)
@@ -152,3 +175,21 @@ DEVICE bool group_any(int barrier, int threads, bool is)
                  : "memory");
     return any;
 }
+
+/* Reads from shared memory. */
+DEVICE void read_words(u32 (&to)[4], u32 from)
+{
+    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(from));
+}
+DEVICE void read_floats(f32 (&to)[2], u32 from)
+{
+    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(to[0]), "=f"(to[1]) : "r"(from));
+}
+DEVICE u16 read_bits(u32 from)
+{
+    u16 bits;
+    asm volatile("ld.shared.u16 %0, [%1];" : "=h"(bits) : "r"(from));
+    return bits;
+}
+
+#endif

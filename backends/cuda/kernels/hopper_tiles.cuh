@@ -11,7 +11,7 @@ template <int BYTES> DEVICE u32 find_nonfinite_part(u32 from)
 #pragma unroll 4
     for (int at = threadIdx.x % 128 * 16; at < BYTES; at += 128 * 16) {
         u32 w[4];
-        asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3]) : "r"(from + at));
+        read_words(w, from + at);
 #pragma unroll
         for (int i = 0; i < 4; i++)
             found |= (w[i] & exponents) + one;
@@ -23,10 +23,8 @@ template <int BYTES> DEVICE u32 find_nonfinite_part(u32 from)
 template <int CHUNK_BYTES> DEVICE u16 bits_at(u32 tile, int row, int column)
 {
     u32 at = column / 64 * CHUNK_BYTES + row * 128 + column % 64 * 2;
-    u16 bits;
     at ^= (at >> 3) & 0x70;
-    asm volatile("ld.shared.u16 %0, [%1];" : "=h"(bits) : "r"(tile + at));
-    return bits;
+    return read_bits(tile + at);
 }
 
 /* Frees a buffer for the thread that loads: a warp's part. */
