@@ -20,7 +20,7 @@ if not torch.cuda.is_available():
 
 CANVAS, TILE = (3, 5, 7), (2, 3, 4)
 ALL = {
-    **EVERY,
+    **{name: call for name, call in EVERY.items() if name != "vmoba"},
     "sliding": lambda *x: video.sliding_tile_attention(*x, CANVAS, (3, 1, 3), tile=TILE),
     "video sparse": lambda q, k, v: video.video_sparse_attention(q[:, :, :2], k, v, CANVAS, 0.5, tile=TILE, gate=q[:, :, 2:]),
 }
@@ -57,11 +57,18 @@ def test_text_behind_the_video(given):
     torch.testing.assert_close(out.cpu(), wanted, rtol=1e-9, atol=1e-9)
 
 
-OPTIONS = {"VMOBA_ATTN": {"temporal_chunk_size": 1, "spatial_chunk_size": (5, 7), "st_chunk_size": (1, 5, 7)},
-           "VIDEO_SPARSE_ATTN": {"VSA_sparsity": 0.5}, "VIDEO_SPARSE_ATTN_H3": {"VSA_sparsity": 0.5, "tile_size": 64}}
+OPTIONS = {"VIDEO_SPARSE_ATTN": {"VSA_sparsity": 0.5}, "VIDEO_SPARSE_ATTN_H3": {"VSA_sparsity": 0.5, "tile_size": 64}}
 
 
-@pytest.mark.parametrize("name", VIDEO_BACKENDS)
+def test_what_has_no_kernel(given):
+    """VMoBA merges parts, for which CUDA has no kernel yet."""
+    with pytest.raises(tenon.errors.UnsupportedError, match="no kernel for attention-merge"):
+        EVERY["vmoba"](*(x.cuda() for x in given))
+    with pytest.raises(ValueError, match="VMOBA_ATTN computes with tenon.attention_merge: .*no kernel for attention-merge"):
+        platform("cuda").get_attn_backend_cls("VMOBA_ATTN", 64, "bf16")
+
+
+@pytest.mark.parametrize("name", [name for name in VIDEO_BACKENDS if name != "VMOBA_ATTN"])
 def test_layers(name):
     """As FastVideo calls them, in bf16 with heads of 64, beside the same layer on the host in f32."""
     path = platform("cuda").get_attn_backend_cls(name, 64, "bf16")

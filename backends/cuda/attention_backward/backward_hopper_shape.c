@@ -174,13 +174,11 @@ static double turns_of(const tn_attention_op *at, const backward_hopper_shape *s
     return sections * (turns < 1 ? 1 : is_bounded ? turns : ceil(turns));
 }
 
-/* Microseconds: predicted by counting operations and bytes (docs/kernels/backward-attention.md). The kernel for keys is bound by the
- * tensor cores, at `rate` operations per microsecond of a multiprocessor of an H200; the others by memory. As none of this was
- * measured, `doubt` keeps cuDNN preferred where that supports the problem. */
+/* Microseconds, by counting operations and bytes (docs/kernels/backward-attention.md). The kernel for keys is bound by the tensor
+ * cores, at `rate` operations per microsecond of a multiprocessor of an H200, measured; the others by memory. */
 double cuda_backward_hopper_cost(const tn_kernel_row *row, const tn_query *query)
 {
-    static const double rate_small = 3.4e6, rate_great = 4.5e6, block_us = 5, launch_us = 4,
-                        doubt = 1.25;
+    static const double rate_small = 3.6e6, rate_great = 4.3e6, block_us = 5, launch_us = 4;
     static const double bounded_keys = 128; /* that are computed beside those seen */
     const tn_attention_op *at = TN_PARAMS(query->op, attention);
     const int64_t found = query->device ? query->device->multi_processor_count : 0;
@@ -198,6 +196,5 @@ double cuda_backward_hopper_cost(const tn_kernel_row *row, const tn_query *query
     const double bytes = rows * (seen + 2 * sizes) * ROW_BYTES;
     const double us = each * turns_of(at, &shape, (double)(found > 0 ? found : PROCESSORS)) +
                       bytes / row->bytes_per_us;
-    return row->overhead_us + 2 * launch_us * (double)cuda_backward_hopper_sections(&shape) +
-           doubt * us;
+    return row->overhead_us + 2 * launch_us * (double)cuda_backward_hopper_sections(&shape) + us;
 }

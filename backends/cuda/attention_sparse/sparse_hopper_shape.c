@@ -129,7 +129,7 @@ static double rate_of(const hopper_variant *variant)
     const int greater = variant->size > variant->values ? variant->size : variant->values;
     const double rate = greater <= 64    ? 4.1e6
                         : greater <= 96  ? 4.4e6
-                        : greater <= 128 ? 4.9e6
+                        : greater <= 128 ? 4.7e6
                         : greater <= 192 ? 5.3e6
                                          : 5.7e6;
     return variant->scores ? rate * 0.6 : rate;
@@ -138,7 +138,7 @@ static double rate_of(const hopper_variant *variant)
 /* Microseconds of a multiprocessor for a tile of keys: its products, or reading it from the second-level cache. */
 static double tile_us(const hopper_variant *variant)
 {
-    static const double cache_bytes_per_us = 4.2e4;
+    static const double cache_bytes_per_us = 5.9e4;
     const double sizes = variant->size + variant->values;
     const double flops = 2.0 * cuda_hopper_rows(variant) * variant->width * sizes;
     const double bytes = (double)variant->width * sizes * sizeof(uint16_t);

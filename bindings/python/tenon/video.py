@@ -335,7 +335,7 @@ def select_cubes(grid: TileGrid, q: Any, k: Any, sparsity: float, scale: float |
 def _is_on_host(x: Any) -> bool:
     """Where tn_attention_video computes. Kernels of other devices do not support an order yet: elsewhere, tokens are copied into
     the order of the tiles."""
-    return bool(view(x).device_type == 1)
+    return bool(x.device.type == "cpu" if is_torch(x) else view(x).device_type == 1)
 
 
 def _means(grid: TileGrid, x: Any, sizes: Any) -> Any:

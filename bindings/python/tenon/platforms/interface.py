@@ -462,13 +462,19 @@ class Platform(Made):
             raise UnsupportedChoice(f"{backend}: expected cpu or cuda, got {self.name}: the layer is not tested elsewhere",
                                     "unsupported", "attention")
         size, word = _given.number("head_size", head_size, 1, _given.INT64[1]), _dtypes.word_of(dtype)
-        operator, problem = "attention_sparse", f"attention-sparse:{word}:h=1,l=1024,d={size},bq=64,entries=16"
+        problems = [f"attention-sparse:{word}:h=1,l=1024,d={size},bq=64,entries=16"]
         if backend == "VMOBA_ATTN":
-            operator, problem = "attention", f"attention:{word}:h=1,varlen=4x256,d={size},lse=1"
-        with settings.scope({"attention.backend": "any"}):  # which may be what selected this backend
-            found = explain(f"{problem}@{self.name}")
-        if found.chosen is None:
-            raise UnsupportedChoice(f"{backend} computes with tenon.{operator}: {found.message}", "unsupported", "attention")
+            problems = [f"attention-merge:{word}:h=1,l=1024,d={size}", f"attention:{word}:h=1,varlen=4x256,d={size},lse=1"]
+        for problem in problems:
+            try:
+                with settings.scope({"attention.backend": "any"}):  # which may be what selected this backend
+                    found = explain(f"{problem}@{self.name}")
+                reason = "" if found.chosen else found.message
+            except errors.UnsupportedError as error:
+                reason = error.message
+            if reason:
+                operator = problem.partition(":")[0].replace("-", "_")
+                raise UnsupportedChoice(f"{backend} computes with tenon.{operator}: {reason}", "unsupported", "attention")
         logger.info("attention: %s (%s)", backend, found.chosen.kernel)
 
     def _has_quantized(self, backend: str, head_size: int, dtype: Any) -> bool:
