@@ -163,7 +163,7 @@ class Backends(Case):
         rows = {row["name"]: row for row in rows}
         self.assertEqual(rows["TORCH_SDPA"]["verdict"] in ("chosen", "admitted"), True)
         self.assertIn("no kernel on cpu yet", rows["SAGE_ATTN_THREE"]["why"]["text"])
-        self.assertIn("computed by tn_attention_quantized, not by tn_attention", rows["SAGE_ATTN"]["why"]["text"])
+        self.assertIn("computed by tn_attention_quantized instead", rows["SAGE_ATTN"]["why"]["text"])
         self.assertIn("only cuda can have it", rows["cudnn"]["why"]["text"])
         self.assertIn("only cuda and rocm can have it", rows["mem_efficient"]["why"]["text"])
 

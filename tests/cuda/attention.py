@@ -115,8 +115,10 @@ class Decisions(script.Case):
         for problem in ("bf16:b=2,h=16,l=1024,d=128,dropout=0.1", "bf16:b=2,h=16,hk=4,l=512,d=64,mask=padding",
                         "f16:b=2,h=16,l=2048,d=128,softcap=5", "bf16:b=1,h=4,l=700,d=192"):
             self.assertEqual(self.first(problem, op="attention-backward"), BACK_MMA, problem)
-        for problem in ("bf16:b=2,h=16,l=2048,d=128", "bf16:b=1,h=4,l=512,d=64", "bf16:b=2,h=16,l=8192,d=128,mask=causal"):
+        for problem in ("bf16:b=2,h=16,l=1024,d=128", "bf16:b=1,h=4,l=512,d=64", "bf16:b=4,h=16,l=4096,d=64,mask=causal"):
             self.assertEqual(self.first(problem, op="attention-backward"), "cuda.attention-backward.cudnn", problem)
+        for problem in ("bf16:b=2,h=16,l=2048,d=128", "bf16:b=2,h=16,l=8192,d=128,mask=causal"):
+            self.assertEqual(self.first(problem, op="attention-backward"), BACK_HOPPER, problem)
 
     def test_predicted_gradients(self):
         """Microseconds on an H200, from docs/kernels/backward-attention.md."""
@@ -125,6 +127,12 @@ class Decisions(script.Case):
                                   ("b=4,h=16,l=4096,d=128", 6889), ("b=4,h=16,l=4096,d=128,mask=causal", 3751)):
             rows = self.explain(f"bf16:{problem}", op="attention-backward")["candidates"]
             row = {row["kernel"]: row for row in rows}[BACK_MMA]
+            self.assertLess(abs(row["predicted_us"] / measured - 1), 0.05, (problem, row["predicted_us"], measured))
+        for problem, measured in (("b=2,h=16,l=8192,d=128", 5401), ("b=2,h=16,l=8192,d=128,mask=causal", 2828),
+                                  ("b=4,h=16,l=4096,d=64", 1884), ("b=4,h=16,l=4096,d=64,mask=causal", 1049),
+                                  ("b=4,h=16,l=4096,d=128", 2756), ("b=4,h=16,l=4096,d=128,mask=causal", 1455)):
+            rows = self.explain(f"bf16:{problem}", op="attention-backward")["candidates"]
+            row = {row["kernel"]: row for row in rows}[BACK_HOPPER]
             self.assertLess(abs(row["predicted_us"] / measured - 1), 0.05, (problem, row["predicted_us"], measured))
 
     def test_refusals_of_gradients(self):

@@ -238,7 +238,7 @@ static void check_fields(subject *s, const char *prefix, const char *fields)
     }
     snprintf(problem, sizeof problem, "%s:%s:%s%s@%s:0", op, word, prefix, rest,
              s->kernel->row->platform);
-    if (s->taken < 3 || test_sampled(number++, test_fewest() ? 60 : 12))
+    if (s->taken < 3 || test_sampled(number++, test_reduced() ? 60 : 12))
         check(s, problem);
 }
 

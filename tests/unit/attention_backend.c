@@ -70,8 +70,7 @@ static void the_environment_asks(void **state)
                         "mean FLASH_ATTN?");
     assert_contains(child_says(say_choice, "SAGE_ATTN"),
                     "unsupported: SAGE_ATTN is required (environment: TENON_ATTENTION_BACKEND) but "
-                    "cannot be used on tpu:0: library: computed by tn_attention_quantized, not by "
-                    "tn_attention");
+                    "cannot be used on tpu:0: library: computed by tn_attention_quantized instead");
 }
 
 static void names_and_numbers(void **state)
@@ -226,7 +225,7 @@ static void what_is_required_is_taken_or_refused(void **state)
     assert_contains(
         refused(LAYER("pod", .backend = TN_BACKEND_SAGE_ATTN), TN_UNSUPPORTED),
         "SAGE_ATTN is required (argument) but cannot be used on tpu:0: library: computed by "
-        "tn_attention_quantized, not by tn_attention (dense, 8-bit queries and keys)");
+        "tn_attention_quantized instead (dense, 8-bit queries and keys)");
     assert_contains(
         refused(LAYER("pod", .backend = TN_BACKEND_FLASH_ATTN, .dropout = 0.1), TN_UNSUPPORTED),
         "feature: the kernel does not support dropout");
@@ -254,7 +253,7 @@ static void what_is_preferred_gives_way_and_says_so(void **state)
     assert_int_equal(choice.from, TN_BACKEND_FROM_AUTOMATIC);
     assert_int_equal(choice.fell_back, 1);
     assert_int_equal(choice.why.code, TN_REFUSE_LIBRARY);
-    assert_contains(choice.why.text, "computed by tn_attention_quantized, not by tn_attention");
+    assert_contains(choice.why.text, "computed by tn_attention_quantized instead");
     choice = choose(
         LAYER("pod", .backend = TN_BACKEND_FLASH_ATTN, .strength = TN_PREFER, .dropout = 0.1));
     assert_string_equal(choice.name, "TORCH_SDPA");
@@ -754,7 +753,7 @@ static void every_backend_has_its_reason(void **state)
     assert_backend(d, "ATTN_QAT_INFER", TN_VERDICT_REFUSED, TN_REFUSE_LIBRARY,
                    "no kernel on tpu yet");
     assert_backend(d, "BSA_ATTN", TN_VERDICT_REFUSED, TN_REFUSE_LIBRARY,
-                   "computed by tenon.video in Python, not by tn_attention");
+                   "computed by tenon.video in Python instead");
     assert_backend(d, "ACME_ATTN", TN_VERDICT_REFUSED, TN_REFUSE_DTYPE, "it computes with f64");
     for (size_t i = 0; i < tn_decision_backend_count(d); i++) {
         const tn_backend *backend = tn_decision_backend(d, i);

@@ -164,8 +164,8 @@ static void explain_missing(const draft *d, const tn_backend *row, tn_refusal *w
     const char *platform = d->question->device->platform->name;
     const char *owners = row->family[0] ? owners_of(row->number) : NULL;
     if (other) {
-        (void)tni_refuse(why, TN_REFUSE_LIBRARY, "kernel", 1, 0,
-                         "computed by %s, not by tn_attention (%s)", other, about);
+        (void)tni_refuse(why, TN_REFUSE_LIBRARY, "kernel", 1, 0, "computed by %s instead (%s)",
+                         other, about);
         return;
     }
     if (owners && !strstr(owners, platform)) {

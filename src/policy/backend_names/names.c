@@ -42,7 +42,7 @@ static const char *const abouts[TN_BACKEND_COUNT] = {
 
 static const char video[] = "tn_attention_video", python_video[] = "tenon.video in Python";
 
-/* What computes those that tn_attention does not have a kernel for. */
+/* What computes those that the operator attention has no kernel for. */
 static const char *const elsewhere[TN_BACKEND_COUNT] = {
     [TN_BACKEND_SLIDING_TILE_ATTN] = video, [TN_BACKEND_SAGE_ATTN] = "tn_attention_quantized",
     [TN_BACKEND_VIDEO_SPARSE_ATTN] = video, [TN_BACKEND_VIDEO_SPARSE_ATTN_H3] = python_video,

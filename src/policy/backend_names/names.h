@@ -16,7 +16,7 @@ extern const char *const tni_attention_backends[TN_BACKEND_COUNT + 1];
 const char *tni_backend_name(int32_t number);
 const char *tni_backend_about(int32_t number);
 
-/* Returns what computes a backend that tn_attention has no kernel for, as "tn_attention_quantized"; NULL if nothing does. */
+/* Returns what computes a backend that the operator attention has no kernel for, as "tn_attention_quantized"; NULL if nothing does. */
 const char *tni_backend_elsewhere(int32_t number);
 
 /* Returns the number of a name, ignoring case; TN_BACKEND_NONE for any other. */

@@ -422,7 +422,7 @@ class Platform(Made):
             return _fastvideo.class_for(self.name, name, head_size, dtype, error)
 
     def _requested_class(self, head_size: int, dtype: Any) -> str:
-        """The class for the names in attention.backend up to the first one that tn_attention knows; "" if there is none."""
+        """The class for the names in attention.backend up to the first one that the operator attention knows; "" if there is none."""
         strength, _, names = str(settings.get("attention.backend")).rpartition(":")
         refused: errors.Error | None = None
         for name in (name.strip().upper() for name in names.split(",")):
