@@ -14,8 +14,8 @@
  *     weight         exp(s - m) with an error of d + D + 4 u (|s| + |m|) + (16 + 2 |s - m|) u, rounded
  *     exp(m - M)     D + 4 u (|m| + |M|) + (8 + 2 |m - M|) u, relative; an error of M cancels
  *     out            errors of the numerator and the denominator, and g(keys) u of each
- *     lse            sum of p (d + (24 + 2 |s - M|) u) + g(keys) u + 8 u |M|; plus |scale| times the
- *                    errors of the mean times |q|, and (g(size) + 4) u sum |q mean| */
+ *     lse            sum of p (exp(d + (24 + 2 |s - M|) u) - 1) + g(keys) u + 8 u |M|; plus |scale| times
+ *                    the errors of the mean times |q|, and (g(size) + 4) u sum |q mean| */
 #include "attention_quantized.h"
 
 #include "base/alloc.h"
@@ -306,7 +306,7 @@ static void judge_lse(rows *r, int64_t h, int64_t i, const pair *all)
         if (p->score == -(double)INFINITY)
             continue;
         sum += exp(x);
-        errors += exp(x) * (p->error + (24 + 2 * fabs(x)) * r->u);
+        errors += exp(x) * expm1(p->error + (24 + 2 * fabs(x)) * r->u);
     }
     r->lse_error = errors / sum + tni_bounds_gathered((double)r->at->keys) * r->u +
                    8 * r->u * fabs(all->score) + offset_error(r, h, i);
