@@ -16,11 +16,11 @@ help: ## this list
 doctor: build ## build, then report what this machine has and whether it works; the page is build/doctor.html
 	@build/tenon doctor --html build/doctor.html
 
-test: ## the tests, in about 16 minutes on 2 cores after `make doctor`: every suite, sanitizers, fuzzers, lint; one summary at the end
+test: ## the tests, in about 15 minutes on 2 cores after `make doctor`: every suite, sanitizers, fuzzers, lint; one summary at the end
 	@scripts/setup test
 	@scripts/test
 
-test-full: ## the tests without reductions, in 60 minutes: every case, every suite under the sanitizer
+test-full: ## the tests without reductions, in about an hour: every case, every suite under the sanitizer
 	@scripts/setup test
 	@scripts/test --full
 
