@@ -9,8 +9,8 @@
 #define SPARSE_HOPPER_CALL static inline
 #endif
 
-/* Tiles are told in this many slots in turn. The loader is at most as many tiles ahead of a group as there are buffers, so there must be
- * more slots than buffers: then no slot is overwritten before all groups have read it. */
+/* The loader writes what groups need to know about a tile to one of this many slots, in turn. It is at most as many tiles ahead of
+ * a group as there are buffers, so with more slots than buffers, no slot is overwritten before all groups have read it. */
 enum { SPARSE_HOPPER_SLOTS = 4, SPARSE_HOPPER_STAGES_MOST = SPARSE_HOPPER_SLOTS - 1 };
 
 /* Stands for the number of unused rows of a tile after the last one. */
