@@ -86,8 +86,8 @@ def ours_of(here, row, q, k, v, out, seen):
 
 
 def theirs_of(row, q, k, v, seen, wanted):
-    """A call of flex_attention, all of whose listed blocks are full. It compiles for each problem. Its tiles must divide the blocks,
-    which by itself it does not heed for small ones."""
+    """A call of flex_attention, all of whose listed blocks are full. It compiles for each problem. Its tiles must divide the blocks;
+    the tiles that it chooses itself are too large for blocks of 64."""
     torch._dynamo.reset()
     block = row[4]
     counts = torch.full(seen.shape[:2], seen.shape[2], dtype=torch.int32, device="cuda")[None]

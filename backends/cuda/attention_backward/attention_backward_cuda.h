@@ -16,6 +16,12 @@ enum {
                          TN_ATTENTION_USES_STRIDES | TN_ATTENTION_USES_OFFSET
 };
 
+/* Checks Q, K, V and dOut, which kernels for tensor cores copy to shared memory, each by `admit`. */
+typedef tn_status cuda_admit_operand(const tn_op *op, int32_t operand, const char *name,
+                                     tn_refusal *why);
+tn_status cuda_gradients_admit_operands(const tn_op *op, cuda_admit_operand *admit,
+                                        tn_refusal *why);
+
 /* Fills in the gradients and the workspace, in addition to cuda_attention_put. */
 void cuda_gradients_put(const tn_run *run, cuda_gradient_args *to);
 

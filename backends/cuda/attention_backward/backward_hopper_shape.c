@@ -1,5 +1,5 @@
 /* How gradients of attention on Hopper are split, what the kernels support, and what they cost. */
-#include "../attention/attention_cuda.h"
+#include "attention_backward_cuda.h"
 #include "backward_hopper.h"
 #include "tenon/module/op/attention_backward.h"
 
@@ -131,21 +131,6 @@ static tn_status admit_counts(const tn_op *op, tn_refusal *why)
                                                     (int64_t)blocks, "split the batch");
 }
 
-static tn_status admit_operands(const tn_op *op, tn_refusal *why)
-{
-    static const struct {
-        int32_t operand;
-        const char *name;
-    } copied[] = {{TN_ATTENTION_BACKWARD_Q, "q"},
-                  {TN_ATTENTION_BACKWARD_K, "k"},
-                  {TN_ATTENTION_BACKWARD_V, "v"},
-                  {TN_ATTENTION_BACKWARD_DOUT, "dout"}};
-    tn_status status = TN_OK;
-    for (size_t i = 0; !status && i < sizeof copied / sizeof copied[0]; i++)
-        status = cuda_hopper_admit_operand(op, copied[i].operand, copied[i].name, why);
-    return status;
-}
-
 tn_status cuda_backward_hopper_admit(const tn_kernel_row *row, const tn_query *query,
                                      tn_refusal *why)
 {
@@ -156,7 +141,7 @@ tn_status cuda_backward_hopper_admit(const tn_kernel_row *row, const tn_query *q
     if (!status)
         status = admit_counts(query->op, why);
     if (!status)
-        status = admit_operands(query->op, why);
+        status = cuda_gradients_admit_operands(query->op, cuda_hopper_admit_operand, why);
     if (!status)
         status = cuda_attention_admit_numbers(query->op, why);
     return status ? status : cuda_admit_alignment(query, why);

@@ -1,6 +1,6 @@
 /* Which variants of the kernel for gradients on tensor cores compute a problem, how it is split, and what it supports. */
-#include "../attention/attention_cuda.h"
 #include "../attention/decode_schedule.h"
+#include "attention_backward_cuda.h"
 #include "backward_mma.h"
 #include "tenon/module/op/attention_backward.h"
 
@@ -74,7 +74,7 @@ uint64_t cuda_backward_workspace(const tn_kernel_row *row, const tn_query *query
     return (uint64_t)shape.lots * (uint64_t)shape.padded_rows * BACKWARD_STATE;
 }
 
-static tn_status admit_operands(const tn_op *op, tn_refusal *why)
+tn_status cuda_gradients_admit_operands(const tn_op *op, cuda_admit_operand *admit, tn_refusal *why)
 {
     static const struct {
         int32_t operand;
@@ -85,7 +85,7 @@ static tn_status admit_operands(const tn_op *op, tn_refusal *why)
                   {TN_ATTENTION_BACKWARD_DOUT, "dout"}};
     tn_status status = TN_OK;
     for (size_t i = 0; !status && i < sizeof copied / sizeof copied[0]; i++)
-        status = cuda_attention_admit_rows(op, copied[i].operand, copied[i].name, why);
+        status = admit(op, copied[i].operand, copied[i].name, why);
     return status;
 }
 
@@ -123,7 +123,7 @@ tn_status cuda_backward_admit(const tn_kernel_row *row, const tn_query *query, t
     if (!status)
         status = admit_blocks(query->op, why);
     if (!status)
-        status = admit_operands(query->op, why);
+        status = cuda_gradients_admit_operands(query->op, cuda_attention_admit_rows, why);
     if (!status)
         status = cuda_attention_admit_numbers(query->op, why);
     return status ? status : cuda_admit_alignment(query, why);

@@ -422,7 +422,8 @@ class Platform(Made):
             return _fastvideo.class_for(self.name, name, head_size, dtype, error)
 
     def _requested_class(self, head_size: int, dtype: Any) -> str:
-        """The class for the names in attention.backend up to the first one that the operator attention knows; "" if there is none."""
+        """The class that attention.backend selects if its first name is a sparse or quantized backend, else "". Of several such
+        names in front, the first that the platform has."""
         strength, _, names = str(settings.get("attention.backend")).rpartition(":")
         refused: errors.Error | None = None
         for name in (name.strip().upper() for name in names.split(",")):
